@@ -17,7 +17,9 @@ const (
 	KindSpanBegin                 // a span began; the extension holds OpenTelemetry ids, stream, threads, attributes
 	KindSpanEnd                   // a span ended; the extension holds attributes
 	KindLoss                      // X records of writer ID lost from time Y to TimeNS; Word0 is the reason
-	KindClock                     // (journal time, unix time) pair
+	KindClock                     // X is the unix time in ns at TimeNS
+
+	kindEnd // one past the last kind
 )
 
 // Record is one 64-byte record, little-endian on disk, in this order. Ids are local to their source (one journal
@@ -30,9 +32,9 @@ type Record struct {
 	Space     uint8 // index into Spaces
 	Ext       uint8
 	TimeNS    int64  // after the trace's anchor
-	X         int64  // buffer: capacity; queue: amount; sample: float64 bits; span end: cpu ns
-	Y         int64  // buffer: resident; queue: level after; span end: bytes
-	ID        uint32 // buffer id; span id; writer of a loss
+	X         int64  // buffer: capacity; queue: amount; sample: float64 bits; span begin: stream; span end: cpu ns; block: its number in its writer
+	Y         int64  // buffer: resident; queue: level after; span begin: threads; span end: bytes
+	ID        uint32 // buffer id; span id; writer of a block or a loss; string: its length in bytes
 	Parent    uint32 // buffer: parent id; queue: waiting after; span: parent span
 	Span      uint32 // buffer, queue: span id
 	Job       int32
