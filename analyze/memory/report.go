@@ -1,0 +1,4 @@
+package memory
+
+// Report is what Build found.
+type Report struct{}

@@ -1,0 +1,45 @@
+package analyze
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Number is one figure of evidence. Its name is snake_case and ends in its unit (_bytes, _ns, _ratio,
+// _partitions, _per_s …).
+type Number struct {
+	Name  string
+	Value float64
+}
+
+// Numbers are figures in the order in which they are to be read. In JSON they are one object.
+type Numbers []Number
+
+// Value finds a figure by name.
+func (n Numbers) Value(name string) (float64, bool) {
+	for _, x := range n {
+		if x.Name == name {
+			return x.Value, true
+		}
+	}
+	return 0, false
+}
+
+// MarshalJSON writes the figures as one object in their order.
+func (n Numbers) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, x := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		v, err := json.Marshal(x.Value)
+		if err != nil {
+			return nil, fmt.Errorf("write number %s: %w", x.Name, err)
+		}
+		fmt.Fprintf(&b, "%q:%s", x.Name, v)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}

@@ -1,0 +1,110 @@
+package analyze
+
+import (
+	"errors"
+
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
+)
+
+// Summary is what a trace says in figures: the five of the design first, then what they rest on. A nil pointer is "not
+// known", never 0. Its JSON is the `--json` output of `highwater info`, and the head of `analyze`'s and `prove`'s.
+type Summary struct {
+	PeakRSSBytes    *int64   `json:"peak_rss_bytes"`    // of the proving phase; see PeakRSSSource
+	PeakLiveBytes   *int64   `json:"peak_live_bytes"`   // host, top level, from the first job's request on
+	MakespanNS      *int64   `json:"makespan_ns"`       // first submit to last free of a job; null while a job is open
+	ProofIntervalNS *int64   `json:"proof_interval_ns"` // makespan over jobs finished
+	Rho             *float64 `json:"rho"`               // what synthesis offers over what the GPU side can take
+
+	PeakRSSSource string       `json:"peak_rss_source,omitempty"` // vmhwm | sampled | predicted
+	RhoInputs     *RhoInputs   `json:"rho_inputs"`                // null where rho is
+	DevicePeaks   []DevicePeak `json:"device_peaks"`              // one a device, from the first job's request on
+	Setup         SetupPeaks   `json:"setup"`                     // before the first job's request
+	BaseBytes     *int64       `json:"base_bytes"`                // RSS - ledger after loading, as measured at the time
+
+	Jobs       Jobs `json:"jobs"`
+	Partitions int  `json:"partitions"` // distinct (job, partition) seen
+
+	Origin     string                   `json:"origin"`
+	Live       bool                     `json:"live"` // still being written, or killed and not yet recovered
+	SealedBy   string                   `json:"sealed_by,omitempty"`
+	ProcessEnd string                   `json:"process_end,omitempty"`
+	EndReason  string                   `json:"end_reason,omitempty"`
+	Program    string                   `json:"program,omitempty"`
+	Commit     string                   `json:"commit,omitempty"`
+	Host       trace.Host               `json:"host"`
+	Memory     trace.MemoryLimit        `json:"memory_limit"`
+	Circuit    *trace.Circuit           `json:"circuit"`
+	Settings   map[string]trace.Setting `json:"settings"`
+	Seed       uint64                   `json:"seed"`
+
+	ObservedNS *int64       `json:"observed_ns"` // first event to last
+	Events     EventCounts  `json:"events"`
+	Stages     []Stage      `json:"stages"` // in order of first begin
+	OpenSpans  int          `json:"open_spans"`
+	Loss       []trace.Loss `json:"loss"`
+	LostEvents int64        `json:"lost_events"`
+	Warnings   []string     `json:"warnings"` // doubts about the figures above
+
+	Recorder trace.RecorderCost `json:"recorder"`
+}
+
+// RhoInputs are the terms of rho = (pw/S) · max(g/(gw·D), l/D).
+type RhoInputs struct {
+	SynthesisNS      int64  `json:"synthesis_ns"`      // S: a synthesis worker's own time a partition, waiting excluded
+	GPUNS            int64  `json:"gpu_ns"`            // g: a GPU worker's own time a partition, waiting excluded
+	LockNS           *int64 `json:"lock_ns"`           // l: time a partition holds the device's lock; null without a lock
+	PartitionWorkers int64  `json:"partition_workers"` // pw
+	GPUWorkers       int64  `json:"gpu_workers"`       // gw, a device
+	Devices          int64  `json:"devices"`           // D
+}
+
+// Jobs counts jobs by their end.
+type Jobs struct {
+	Submitted int `json:"submitted"`
+	Finished  int `json:"finished"`
+	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"` // given up before they were admitted
+	Open      int `json:"open"`      // neither finished, failed nor cancelled when the trace ends
+}
+
+// DevicePeak is the peak of live bytes on one device.
+type DevicePeak struct {
+	Device        int64 `json:"device"`
+	PeakLiveBytes int64 `json:"peak_live_bytes"`
+}
+
+// SetupPeaks are the peaks before the first job's request; without a job, of the whole trace.
+type SetupPeaks struct {
+	PeakRSSBytes  *int64 `json:"peak_rss_bytes"` // highest of any one process; always sampled
+	PeakLiveBytes *int64 `json:"peak_live_bytes"`
+	DurationNS    *int64 `json:"duration_ns"` // first event to the first job's request
+}
+
+// EventCounts are rows by table.
+type EventCounts struct {
+	Spans   int64 `json:"spans"`
+	Buffers int64 `json:"buffers"`
+	Queues  int64 `json:"queues"`
+	Samples int64 `json:"samples"`
+}
+
+// Stage is the durations of one stage's spans. Open ones are counted apart and are in no duration.
+type Stage struct {
+	Name    string `json:"name"`
+	Count   int    `json:"count"`
+	Open    int    `json:"open"`
+	Failed  int    `json:"failed"`
+	MeanNS  *int64 `json:"mean_ns"`
+	P50NS   *int64 `json:"p50_ns"`
+	P95NS   *int64 `json:"p95_ns"`
+	MaxNS   *int64 `json:"max_ns"`
+	TotalNS int64  `json:"total_ns"`
+	CPUNS   *int64 `json:"cpu_ns"` // sum over the spans that measured it; null where none did
+}
+
+// Summarise reads t once, in bounded memory, and computes its figures. A live or killed trace is summarised as far as it goes.
+func Summarise(t *trace.Trace) (*Summary, error) {
+	_ = memory.Walk
+	return nil, errors.New("analyze.Summarise: to be written")
+}
