@@ -1,0 +1,95 @@
+package prover
+
+import (
+	"runtime"
+
+	"highwater/tracer/setting"
+	"highwater/tracer/trace"
+)
+
+// releasePoint is when a partition gives its synthesis permit back.
+type releasePoint string
+
+const (
+	releaseSynthEnd     releasePoint = "synth_end"
+	releaseSendAccepted releasePoint = "send_accepted"
+	releaseGPUPickup    releasePoint = "gpu_pickup"
+	releaseFreed        releasePoint = "freed"
+)
+
+// policy is the scheduling settings, read once.
+type policy struct {
+	jobs, partitions int
+	jobsInFlight     int64 // setting.Unbounded for none, as below
+	partitionWorkers int64
+	channelCapacity  int64
+	byteBudget       int64
+	gpuWorkers       int
+	release          releasePoint
+	order            order
+	earlyFree        bool
+	splitProving     bool
+	startThreads     int64 // of prove_start and of b_g2: 0 in the settings is one a CPU
+	bG2Threads       int64
+}
+
+// policyOf reads the settings of v.
+func policyOf(v *setting.Values) policy {
+	return policy{
+		jobs: int(v.Int("jobs")), partitions: int(v.Int("partitions")),
+		jobsInFlight: v.Int("jobs_in_flight"), partitionWorkers: v.Int("partition_workers"),
+		channelCapacity: v.Int("channel_capacity"), byteBudget: v.Int("byte_budget"),
+		gpuWorkers: int(v.Int("gpu_workers")),
+		release:    releasePoint(v.Text("permit_release")), order: order(v.Text("queue_order")),
+		earlyFree: v.Bool("early_free"), splitProving: v.Bool("split_proving"),
+		startThreads: threads(v.Int("backend_threads")), bG2Threads: threads(v.Int("gpu_threads")),
+	}
+}
+
+// threads resolves a number of threads: 0 means one a CPU.
+func threads(n int64) int64 {
+	if n == 0 {
+		return int64(runtime.GOMAXPROCS(0))
+	}
+	return n
+}
+
+// resources are what partitions wait for.
+type resources struct {
+	jobSlots *semaphore
+	budget   *semaphore // bytes
+	permits  *semaphore // synthesis
+	channel  *channel   // synthesis to GPU workers
+	lock     *semaphore // the device
+}
+
+// newResources makes the resources of p and registers each with queue.
+func newResources(p policy, queue func(trace.Resource) queueLog) *resources {
+	resource := func(name, kind, unit string, capacity int64, o order) queueLog {
+		r := trace.Resource{Name: name, Kind: kind, Unit: unit, Order: string(o), Device: trace.None}
+		if capacity != setting.Unbounded {
+			r.Capacity = &capacity
+		}
+		if kind == trace.ResourceLock {
+			r.Device = 0
+		}
+		return queue(r)
+	}
+	return &resources{
+		jobSlots: newSemaphore(semaphoreSpec{
+			log:      resource("job", trace.ResourceJob, "job", p.jobsInFlight, orderFIFO),
+			capacity: p.jobsInFlight, order: orderFIFO}),
+		budget: newSemaphore(semaphoreSpec{
+			log:      resource("budget", trace.ResourceBudget, "byte", p.byteBudget, orderFIFO),
+			capacity: p.byteBudget, order: orderFIFO}),
+		permits: newSemaphore(semaphoreSpec{
+			log:      resource("permit", trace.ResourcePermit, "permit", p.partitionWorkers, p.order),
+			capacity: p.partitionWorkers, order: p.order, numbered: true}),
+		channel: newChannel(
+			resource("channel", trace.ResourceChannel, "item", p.channelCapacity, p.order),
+			p.channelCapacity, p.order),
+		lock: newSemaphore(semaphoreSpec{
+			log:      resource("gpu_lock/0", trace.ResourceLock, "lock", 1, orderFIFO),
+			capacity: 1, order: orderFIFO}),
+	}
+}
