@@ -1,8 +1,8 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
+	"os"
 )
 
 // Header says whose journal it is. It stands at the head of every segment.
@@ -39,7 +39,8 @@ type Ledger struct {
 	Torn            int64 // records whose check is wrong: half written at a kill, or damaged
 	Bytes           int64 // bytes of segment files read
 	DamagedBytes    int64 // of these, in segments or blocks that could not be used at all
-	UnresolvedWords int64 // uses of a word whose definition is missing
+	MissingBlocks   int64 // blocks that a writer numbered and that are not there
+	UnresolvedWords int64 // words used whose definition is missing
 	Clean           bool  // the writer closed the journal
 	Damage          []*DamageError
 	Losses          []Loss // what the writer itself counted as lost
@@ -77,38 +78,97 @@ func (e *DamageError) Error() string {
 // Entries come in the order of the file: the entries of one writer by rising Pos, those of different writers block by block.
 // To get the order of the trace, sort by (TimeNS, Writer, Pos). KindBlock, KindString and KindLoss are digested by the reader
 // (Word, Ledger) and not handed out.
-type Reader struct{}
+type Reader struct {
+	dir      string
+	head     segmentHeader
+	segments []segmentFile
+	live     bool // a writer holds the lock: a record without check is being written, not torn
+	ledger   Ledger
+	words    []string // by number; defined tells which are known
+	defined  []bool
+	sought   int // how often a missing word was looked for in what is still to be read
+
+	file  *os.File
+	seg   int    // index of the open segment; -1 before the first
+	buf   []byte // what was read of it at off
+	off   int64
+	block blockState
+	next  map[uint32]int64 // per writer, the number of the block to come
+	told  int64            // losses told by KindLoss records
+	entry Entry
+	err   error
+
+	counted  counters // of the first segment's head
+	finished bool
+}
+
+type segmentFile struct {
+	path   string
+	number uint32
+	size   int64
+}
 
 // OpenReader opens the journal folder DIR.hw/journal/SOURCE. It fails when no segment in it can be used.
-func OpenReader(dir string) (*Reader, error) { return nil, errors.New("journal.OpenReader: to be written") }
+func OpenReader(dir string) (*Reader, error) {
+	r := &Reader{
+		dir: dir, seg: -1, next: map[uint32]int64{},
+		words: make([]string, MaxWords+1), defined: make([]bool, MaxWords+1), buf: make([]byte, 0, readBytes),
+	}
+	r.defined[0] = true
+	var err error
+	if r.live, err = Locked(dir); err != nil {
+		return nil, err
+	}
+	if err := r.findSegments(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
 
 // Header says whose journal it is.
-func (r *Reader) Header() Header { return Header{} }
+func (r *Reader) Header() Header { return r.head.Header }
+
+// Live tells whether a process was still writing to the journal when it was opened.
+func (r *Reader) Live() bool { return r.live }
 
 // Scan goes to the next record; false at the end or on an error of the operating system (Err). Damage is counted in
 // the Ledger and skipped.
-func (r *Reader) Scan() bool { return false }
-
-// Entry is the record Scan went to. It and its Extension are valid until the next Scan.
-func (r *Reader) Entry() *Entry { return nil }
-
-// Err is the first read error, nil at a regular end.
-func (r *Reader) Err() error { return nil }
-
-// Word is the text of a word's number. 0 is "". A number without definition is "?" and its number, and counted.
-func (r *Reader) Word(n uint16) string { return "" }
-
-// Ledger is what was found and missed so far; complete after Scan returned false.
-func (r *Reader) Ledger() Ledger { return Ledger{} }
-
-// Close releases the files.
-func (r *Reader) Close() error { return nil }
-
-// Sources lists the source folders under DIR.hw/journal in the order of their Base. A folder without a usable segment is in
-// the list's errors, not in its paths; a missing journal folder gives an error for which errors.Is(err, fs.ErrNotExist).
-func Sources(journalDir string) (dirs []string, damaged []*DamageError, err error) {
-	return nil, nil, errors.New("journal.Sources: to be written")
+func (r *Reader) Scan() bool {
+	for r.err == nil {
+		if r.nextInBlock() {
+			return true
+		}
+		if !r.nextBlock() && !r.nextSegment() {
+			break
+		}
+	}
+	r.finish()
+	return false
 }
 
-// Locked tells whether a living process still writes to the journal folder DIR.hw/journal/SOURCE.
-func Locked(dir string) (bool, error) { return false, errors.New("journal.Locked: to be written") }
+// Entry is the record Scan went to. It and its Extension are valid until the next Scan.
+func (r *Reader) Entry() *Entry { return &r.entry }
+
+// Err is the first read error, nil at a regular end.
+func (r *Reader) Err() error { return r.err }
+
+// Word is the text of a word's number. 0 is "". A number without definition is "?" and its number, and counted.
+func (r *Reader) Word(n uint16) string {
+	if !r.defined[n] {
+		r.seekWord(n)
+	}
+	return r.words[n]
+}
+
+// Ledger is what was found and missed so far; complete after Scan returned false.
+func (r *Reader) Ledger() Ledger { return r.ledger }
+
+// Close releases the files.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return f.Close()
+}

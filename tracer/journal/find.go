@@ -1,0 +1,197 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxDamage is how many damages a ledger lists; DamagedBytes counts all.
+const maxDamage = 100
+
+func (r *Reader) damage(off int64, what string) {
+	path := r.dir
+	if r.seg >= 0 && r.seg < len(r.segments) {
+		path = r.segments[r.seg].path
+	}
+	r.note(&DamageError{File: path, Offset: off, What: what})
+}
+
+func (r *Reader) note(d *DamageError) {
+	if len(r.ledger.Damage) < maxDamage {
+		r.ledger.Damage = append(r.ledger.Damage, d)
+	}
+}
+
+// findSegments lists the folder's segments in order, checks their heads, and takes over what the first says.
+func (r *Reader) findSegments() error {
+	names, err := os.ReadDir(r.dir)
+	if err != nil {
+		return fmt.Errorf("read journal folder: %w", err)
+	}
+	first := true
+	unborn := []string{} // segments whose head was not written yet when the writer was killed, or is not now
+	for _, d := range names {
+		if d.IsDir() || !strings.HasSuffix(d.Name(), ".seg") {
+			continue
+		}
+		path := filepath.Join(r.dir, d.Name())
+		h, page, size, err := readHead(path)
+		if errors.Is(err, errUnborn) {
+			unborn = append(unborn, path)
+			continue
+		}
+		if err == nil && !first && (h.nonce != r.head.nonce || h.Source != r.head.Source) {
+			err = &DamageError{File: path, What: "segment of another journal"}
+		}
+		if err != nil {
+			if err := r.skipFile(size, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if first {
+			r.head, first = h, false
+		}
+		if h.number == 0 {
+			r.takeCounters(decodeCounters(page))
+		}
+		r.segments = append(r.segments, segmentFile{path: path, number: h.number, size: size})
+	}
+	if first {
+		return r.nothing()
+	}
+	slices.SortFunc(r.segments, func(a, b segmentFile) int { return cmp.Compare(a.number, b.number) })
+	r.findGaps()
+	for _, path := range unborn {
+		if path < r.segments[len(r.segments)-1].path {
+			r.note(&DamageError{File: path, What: "segment without a head before others that have one"})
+		}
+	}
+	return nil
+}
+
+// errUnborn is a segment file whose head is still empty.
+var errUnborn = errors.New("segment without a head")
+
+// skipFile counts a file without a usable head; an error of the operating system is given back.
+func (r *Reader) skipFile(size int64, err error) error {
+	var d *DamageError
+	if !errors.As(err, &d) {
+		return err
+	}
+	r.ledger.Bytes += size
+	r.ledger.DamagedBytes += size
+	r.note(d)
+	return nil
+}
+
+func (r *Reader) nothing() error {
+	if len(r.ledger.Damage) > 0 {
+		return r.ledger.Damage[0]
+	}
+	return &DamageError{File: r.dir, What: "no journal segment in this folder"}
+}
+
+func (r *Reader) findGaps() {
+	want := uint32(0)
+	for _, s := range r.segments {
+		if s.number != want {
+			r.note(&DamageError{File: s.path, What: fmt.Sprintf("segments before it are missing: expected number %d", want)})
+		}
+		want = s.number + 1
+	}
+}
+
+// readHead reads and checks a segment's first page. The error is a *DamageError unless the system refused.
+func readHead(path string) (h segmentHeader, page []byte, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return h, nil, 0, fmt.Errorf("open journal segment: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return h, nil, 0, fmt.Errorf("open journal segment: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return h, nil, 0, &DamageError{File: path, What: "not a regular file"}
+	}
+	page = make([]byte, headerBytes)
+	n, err := io.ReadFull(f, page)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return h, nil, st.Size(), fmt.Errorf("read journal segment: %w", err)
+	}
+	if bytes.Equal(page[:n], zeroBlock[:n]) {
+		return h, nil, st.Size(), errUnborn
+	}
+	h, err = decodeHeader(page[:n])
+	if err != nil {
+		return h, nil, st.Size(), &DamageError{File: path, What: err.Error()}
+	}
+	return h, page, min(st.Size(), h.segBytes), nil
+}
+
+// takeCounters turns the counters in the first segment's head into losses. KindLoss records take their part off again.
+func (r *Reader) takeCounters(c counters) {
+	r.counted = c
+	r.ledger.Clean = c[ctrClosed] == 1
+}
+
+// finish completes the ledger.
+func (r *Reader) finish() {
+	if r.finished {
+		return
+	}
+	r.finished = true
+	c := r.counted
+	for _, s := range []Loss{
+		{Count: max(0, int64(c[ctrLost])-r.told), Reason: LossReasons[LossNoSpace], FromNS: int64(c[ctrLostFrom]), ToNS: int64(c[ctrLostTo])},
+		{Count: max(0, int64(c[ctrWordsFull])), Reason: LossReasons[LossWordsFull]},
+		{Count: max(0, int64(c[ctrCut])), Reason: LossReasons[LossAttributesCut]},
+	} {
+		if s.Writer = -1; s.Count > 0 {
+			r.ledger.Losses = append(r.ledger.Losses, s)
+		}
+	}
+	if n := r.ledger.MissingBlocks; n > 0 {
+		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d blocks of %d bytes are missing", n, BlockBytes)})
+	}
+}
+
+// Sources lists the source folders under DIR.hw/journal in the order of their Base. A folder without a usable segment is in
+// damaged, not in dirs; a missing journal folder gives an error for which errors.Is(err, fs.ErrNotExist).
+func Sources(journalDir string) (dirs []string, damaged []*DamageError, err error) {
+	names, err := os.ReadDir(journalDir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list journal: %w", err)
+	}
+	base := map[string]uint32{}
+	for _, d := range names {
+		if !d.IsDir() {
+			continue
+		}
+		dir := filepath.Join(journalDir, d.Name())
+		r, err := OpenReader(dir)
+		var bad *DamageError
+		switch {
+		case err == nil:
+			base[dir] = r.Header().Base
+			dirs = append(dirs, dir)
+		case errors.As(err, &bad):
+			damaged = append(damaged, bad)
+		case errors.Is(err, fs.ErrNotExist): // gone since it was listed
+		default:
+			return nil, nil, err
+		}
+	}
+	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(base[a], base[b]) })
+	return dirs, damaged, nil
+}
