@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"highwater/analyze"
+	"highwater/replay"
+	"highwater/tracer/trace"
+)
+
+type analyzeCmd struct {
+	Trace     string   `arg:"" help:"Trace to analyze; one that is still being written is read as it stands."`
+	FailOn    string   `enum:"info,warning,error,never" default:"error" placeholder:"info|warning|error|never" help:"Exit with 1 for a finding at or above this severity (default error)."`
+	Only      []string `placeholder:"NAME" help:"Run only these analyzers."`
+	Threshold []string `sep:"none" placeholder:"NAME=VALUE" help:"Judge by another threshold; each finding shows those it used."`
+	WhatIf    bool     `negatable:"" default:"true" help:"Replay the trace under each finding's remedy to say what it would have done (default on)."`
+}
+
+// Help says what the exit codes mean.
+func (*analyzeCmd) Help() string {
+	return "Exit codes: 0 if no finding is at or above --fail-on; 1 if one is; 2 for bad usage or a trace that cannot be read."
+}
+
+// Examples implements exampler.
+func (*analyzeCmd) Examples() string {
+	return "  highwater analyze run.hw\n" +
+		"  highwater analyze run.hw --fail-on warning --json\n" +
+		"  highwater analyze run.hw --only queue-pileup --no-what-if\n"
+}
+
+// Run implements the subcommand.
+func (c *analyzeCmd) Run(ui *tui) error {
+	opts, err := c.options()
+	if err != nil {
+		return err
+	}
+	t, err := openTrace(ui, c.Trace)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	report, err := analyzeTrace(ui, t, opts, c.WhatIf)
+	if err != nil {
+		return err
+	}
+	if ui.json {
+		err = ui.printJSON(report)
+	} else {
+		err = printAnalysis(ui, report)
+	}
+	if err != nil {
+		return err
+	}
+	if c.FailOn != "never" && report.Worst().AtLeast(analyze.Severity(c.FailOn)) {
+		return fail(exitVerdict, nil, "")
+	}
+	return nil
+}
+
+func (c *analyzeCmd) options() (analyze.Options, error) {
+	opts := analyze.Options{Only: c.Only, Thresholds: map[string]float64{}}
+	for _, arg := range c.Threshold {
+		set, err := parseThreshold(arg)
+		if err != nil {
+			return opts, err
+		}
+		opts.Thresholds[set.name] = set.value
+	}
+	return opts, nil
+}
+
+type threshold struct {
+	name  string
+	value float64
+}
+
+func parseThreshold(arg string) (threshold, error) {
+	for i := range arg {
+		if arg[i] != '=' {
+			continue
+		}
+		value, err := strconv.ParseFloat(arg[i+1:], 64)
+		if err == nil && i > 0 {
+			return threshold{arg[:i], value}, nil
+		}
+	}
+	return threshold{}, badInput("write it as --threshold queue-pileup.NAME=3", "--threshold %s: no name=number", arg)
+}
+
+// analyzeTrace runs the analyzers and answers the what-ifs of their findings by replay.
+func analyzeTrace(ui *tui, t *trace.Trace, opts analyze.Options, whatIf bool) (*analyze.Report, error) {
+	report, err := analyze.Run(t, opts)
+	if err != nil {
+		return nil, traceFailure(err)
+	}
+	if !whatIf {
+		return report, nil
+	}
+	ctx, stop := ui.interruptible(nil)
+	defer stop()
+	if err := answerWhatIfs(ctx, t, report); err != nil {
+		return nil, err
+	}
+	return report, nil
+}
+
+// answerWhatIfs fills the counterfactual of each finding that asks for one. Equal questions are replayed once.
+func answerWhatIfs(ctx context.Context, t *trace.Trace, report *analyze.Report) error {
+	answers := map[string]*analyze.Counterfactual{}
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		if len(f.WhatIf) == 0 {
+			continue
+		}
+		key := fmt.Sprint(f.WhatIf)
+		if answers[key] == nil {
+			answers[key] = counterfactual(ctx, t, f.WhatIf)
+		}
+		f.Counterfactual = answers[key]
+		if ctx.Err() != nil {
+			return fail(exitInterrupted, errors.New("interrupted before the analysis was done"), "")
+		}
+	}
+	return nil
+}
+
+// counterfactual is what replay says of other settings. That it cannot say is part of the answer, not a failure of analyze.
+func counterfactual(ctx context.Context, t *trace.Trace, set map[string]string) *analyze.Counterfactual {
+	p, err := replay.Run(ctx, t, replay.Options{Set: set, Seed: 1})
+	if err != nil {
+		return &analyze.Counterfactual{Settings: set, Error: err.Error()}
+	}
+	return &analyze.Counterfactual{
+		Settings:     set,
+		PeakRSSBytes: p.PeakRSSBytes, PeakRSSBytesLow: p.PeakRSSBytesLow, PeakRSSBytesHigh: p.PeakRSSBytesHigh,
+		PeakLiveBytes: p.PeakLiveBytes, PeakLiveBytesLow: p.PeakLiveBytesLow, PeakLiveBytesHigh: p.PeakLiveBytesHigh,
+		MakespanNS: p.MakespanNS, ProofIntervalNS: p.ProofIntervalNS, Rho: p.Rho,
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"highwater/analyze"
+	"highwater/replay"
+	"highwater/tracer/trace"
+)
+
+// printFigures prints the five headline figures.
+func printFigures(out io.Writer, s *analyze.Summary) {
+	w := tabbed(out)
+	defer w.Flush()
+	rss := bytesText(s.PeakRSSBytes)
+	if s.PeakRSSSource != "" {
+		rss += " (" + s.PeakRSSSource + ")"
+	}
+	fmt.Fprintf(w, "  peak RSS\t%s\n", rss)
+	fmt.Fprintf(w, "  peak live\t%s of recorded buffers\n", bytesText(s.PeakLiveBytes))
+	fmt.Fprintf(w, "  makespan\t%s\n", nanosText(s.MakespanNS))
+	fmt.Fprintf(w, "  proof interval\t%s\n", nanosText(s.ProofIntervalNS))
+	fmt.Fprintf(w, "  rho\t%s\n", ratioText(s.Rho))
+}
+
+// printInfo prints what a trace holds.
+func printInfo(ui *tui, dir string, s *analyze.Summary) error {
+	fmt.Fprintf(ui.out, "%s: %s\n\n", dir, traceState(s))
+	printFigures(ui.out, s)
+	printOrigins(ui.out, s)
+	printStages(ui.out, s.Stages)
+	printSettings(ui.out, s.Settings)
+	printLoss(ui.out, s.LostEvents, s.Loss)
+	for _, warning := range s.Warnings {
+		ui.warn("%s", warning)
+	}
+	return nil
+}
+
+// traceState is one phrase: how the trace came to be and how it ended.
+func traceState(s *analyze.Summary) string {
+	words := []string{s.Origin}
+	switch {
+	case s.Live:
+		words = append(words, "still being written, or killed and not yet recovered")
+	case s.SealedBy == trace.SealedByRecover:
+		words = append(words, "sealed by recover")
+	}
+	if s.ProcessEnd != "" {
+		words = append(words, "run "+s.ProcessEnd)
+	}
+	if s.EndReason != "" {
+		words = append(words, s.EndReason)
+	}
+	return strings.Join(words, ", ")
+}
+
+func printOrigins(out io.Writer, s *analyze.Summary) {
+	w := tabbed(out)
+	defer w.Flush()
+	j := s.Jobs
+	fmt.Fprintf(w, "  base\t%s (RSS - ledger after loading)\n", bytesText(s.BaseBytes))
+	fmt.Fprintf(w, "  jobs\t%d submitted, %d finished, %d failed, %d cancelled, %d open; %d partitions\n",
+		j.Submitted, j.Finished, j.Failed, j.Cancelled, j.Open, s.Partitions)
+	if c := s.Circuit; c != nil {
+		fmt.Fprintf(w, "  circuit\t%s, %d constraints, domain %d, key %s\n", c.Name, c.Constraints, c.DomainSize, formatBytes(c.KeyBytes))
+	}
+	if s.Host.CPUs > 0 {
+		fmt.Fprintf(w, "  host\t%s: %d CPUs (%s), %s RAM, kernel %s\n", s.Host.Name, s.Host.CPUs, s.Host.CPUModel, formatBytes(s.Host.RAMBytes), s.Host.Kernel)
+	}
+	if s.Memory.EffectiveBytes > 0 {
+		fmt.Fprintf(w, "  memory limit\t%s (%s)\n", formatBytes(s.Memory.EffectiveBytes), s.Memory.Kind)
+	}
+	fmt.Fprintf(w, "  observed\t%s: %d buffer events, %d queue events, %d spans (%d open), %d samples\n",
+		nanosText(s.ObservedNS), s.Events.Buffers, s.Events.Queues, s.Events.Spans, s.OpenSpans, s.Events.Samples)
+}
+
+func printStages(out io.Writer, stages []analyze.Stage) {
+	if len(stages) == 0 {
+		return
+	}
+	w := tabbed(out)
+	defer w.Flush()
+	fmt.Fprintf(w, "\n  stage\tspans\topen\tmean\tmedian\t95 %%\tlongest\tCPU\n")
+	for _, s := range stages {
+		cpu := "-"
+		if s.CPUNS != nil {
+			cpu = nanosText(s.CPUNS)
+		}
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Count, s.Open,
+			nanosText(s.MeanNS), nanosText(s.P50NS), nanosText(s.P95NS), nanosText(s.MaxNS), cpu)
+	}
+}
+
+// printSettings prints the settings that somebody chose, and counts the rest.
+func printSettings(out io.Writer, settings map[string]trace.Setting) {
+	if len(settings) == 0 {
+		return
+	}
+	w := tabbed(out)
+	defer w.Flush()
+	fmt.Fprintf(w, "\n  setting\tvalue\tfrom\n")
+	defaults := 0
+	for _, name := range sortedKeys(settings) {
+		s := settings[name]
+		if s.Source == "default" {
+			defaults++
+			continue
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", name, s.Value, s.Source)
+	}
+	fmt.Fprintf(w, "  (%d more at their defaults: --json shows all)\n", defaults)
+}
+
+func printLoss(out io.Writer, lost int64, loss []trace.Loss) {
+	if lost == 0 && len(loss) == 0 {
+		fmt.Fprintf(out, "\n  no event was lost\n")
+		return
+	}
+	w := tabbed(out)
+	defer w.Flush()
+	fmt.Fprintf(w, "\n  %d events lost\n  writer\tcount\tfrom\tto\treason\n", lost)
+	for _, l := range loss {
+		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\n", l.Writer, l.Count, nanosText(&l.FromNS), nanosText(&l.ToNS), l.Reason)
+	}
+}
+
+// print prints the loss ledger of a recovery.
+func (r *recoverReport) print(ui *tui) error {
+	if r.AlreadySealed {
+		fmt.Fprintf(ui.out, "%s is already sealed: nothing to recover\n", r.Dir)
+		return nil
+	}
+	fmt.Fprintf(ui.out, "sealed %s\n\n", r.Dir)
+	w := tabbed(ui.out)
+	for _, kind := range sortedKeys(r.Events) {
+		fmt.Fprintf(w, "  %s\t%d recovered\n", strings.ReplaceAll(kind, "_", " "), r.Events[kind])
+	}
+	fmt.Fprintf(w, "  torn records\t%d (never acknowledged, or damaged: left out)\n", r.TornRecords)
+	fmt.Fprintf(w, "  open spans\t%d\n", r.OpenSpans)
+	fmt.Fprintf(w, "  live buffers\t%d, %s\n", r.LiveBuffers, formatBytes(r.LiveBytes))
+	if r.LastNS != trace.Null {
+		fmt.Fprintf(w, "  last event\t%s after the start\n", nanosText(&r.LastNS))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	var lost int64
+	for _, n := range r.Lost {
+		lost += n
+	}
+	printLoss(ui.out, lost, r.Loss)
+	ui.note("next: highwater analyze %s", r.Dir)
+	return nil
+}
+
+// printPrediction prints what a replay says.
+func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Prediction) error {
+	changed := "as recorded"
+	if len(set) > 0 {
+		var parts []string
+		for _, name := range sortedKeys(set) {
+			parts = append(parts, name+"="+set[name])
+		}
+		changed = strings.Join(parts, " ")
+	}
+	fmt.Fprintf(ui.out, "%s, %s: %s durations, %d draws, seed %d\n\n", dir, changed, p.Durations, p.Draws, p.Seed)
+	if err := printPredictionTable(ui.out, p); err != nil {
+		return err
+	}
+	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
+		fmt.Fprintf(ui.out, "  above %s: %.3g %% of the draws\n", formatBytes(*p.MemoryLimitBytes), 100**p.PeakOverLimitRatio)
+	}
+	if p.Out != "" {
+		fmt.Fprintf(ui.out, "  median draw: %s\n", p.Out)
+	}
+	for _, warning := range p.Warnings {
+		ui.warn("%s", warning)
+	}
+	return nil
+}
+
+func printPredictionTable(out io.Writer, p *replay.Prediction) error {
+	r := p.Recorded
+	w := tabbed(out)
+	fmt.Fprintf(w, "  \trecorded\tpredicted\t95 %% of draws\n")
+	row := func(name, recorded, predicted, low, high string) {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s to %s\n", name, recorded, predicted, low, high)
+	}
+	row("peak RSS", bytesText(r.PeakRSSBytes), bytesText(p.PeakRSSBytes), bytesText(p.PeakRSSBytesLow), bytesText(p.PeakRSSBytesHigh))
+	row("peak live", bytesText(r.PeakLiveBytes), bytesText(p.PeakLiveBytes), bytesText(p.PeakLiveBytesLow), bytesText(p.PeakLiveBytesHigh))
+	row("makespan", nanosText(r.MakespanNS), nanosText(p.MakespanNS), nanosText(p.MakespanNSLow), nanosText(p.MakespanNSHigh))
+	row("proof interval", nanosText(r.ProofIntervalNS), nanosText(p.ProofIntervalNS), nanosText(p.ProofIntervalNSLow), nanosText(p.ProofIntervalNSHigh))
+	row("rho", ratioText(r.Rho), ratioText(p.Rho), ratioText(p.RhoLow), ratioText(p.RhoHigh))
+	if id := p.Identity; id != nil {
+		fmt.Fprintf(w, "  the recorded settings, replayed the same way, come out at makespan %s, peak live %s, peak RSS %s\n",
+			percentText(id.MakespanErrorRatio), percentText(id.PeakLiveErrorRatio), percentText(id.PeakRSSErrorRatio))
+	}
+	return w.Flush()
+}

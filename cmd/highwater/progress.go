@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+// step is how far something long has come. A Total of 0 is unknown.
+type step struct {
+	Phase       string
+	Done, Total int
+	Text        string // what else there is to say, short
+}
+
+// progress shows steps on stderr. Its methods may be called from any goroutine.
+type progress interface {
+	update(step)
+	done() // ends the display; the last state stays on the screen
+}
+
+// linePeriod is how far plain lines are apart within one phase.
+const linePeriod = 5 * time.Second
+
+// newProgress is bars on a terminal, lines elsewhere, nothing with --quiet.
+func (ui *tui) newProgress() progress {
+	switch {
+	case ui.quiet:
+		return silence{}
+	case isTerminal(ui.err):
+		return newBars(ui.err)
+	}
+	return &lines{ui: ui, now: time.Now}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+type silence struct{}
+
+func (silence) update(step) {}
+func (silence) done()       {}
+
+// lines prints a step when its phase is new, every linePeriod, and when it completes its phase.
+type lines struct {
+	ui   *tui
+	now  func() time.Time
+	mu   sync.Mutex
+	last step
+	at   time.Time
+}
+
+func (l *lines) update(s step) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	finished := s.Total > 0 && s.Done == s.Total && l.last.Done != s.Done
+	if s.Phase == l.last.Phase && !finished && l.now().Sub(l.at) < linePeriod {
+		return
+	}
+	if s == l.last {
+		return
+	}
+	l.last, l.at = s, l.now()
+	l.ui.say("%s", s)
+}
+
+func (l *lines) done() {}
+
+// String is the step as a plain line.
+func (s step) String() string {
+	text := s.Phase
+	if s.Total > 0 {
+		text += fmt.Sprintf(" %d/%d", s.Done, s.Total)
+	}
+	if s.Text != "" {
+		text += ": " + s.Text
+	}
+	return text
+}
+
+// bars draws one bar a phase; the bars of finished phases stay.
+type bars struct {
+	mu        sync.Mutex
+	container *mpb.Progress
+	phase     string
+	bar       *mpb.Bar
+	// text is the current bar's. It is apart from mu: a bar reads it while it draws, and update waits for the bar.
+	text *atomic.Pointer[string]
+}
+
+func newBars(w io.Writer) *bars {
+	return &bars{container: mpb.New(mpb.WithOutput(w), mpb.WithWidth(40), mpb.WithRefreshRate(200*time.Millisecond))}
+}
+
+func (b *bars) update(s step) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bar == nil || s.Phase != b.phase {
+		b.finish()
+		b.start(s)
+	}
+	b.text.Store(&s.Text)
+	if s.Total > 0 {
+		b.bar.SetCurrent(int64(s.Done))
+	}
+}
+
+func (b *bars) start(s step) {
+	text := &atomic.Pointer[string]{}
+	b.phase, b.text = s.Phase, text
+	show := decor.Any(func(decor.Statistics) string {
+		if t := text.Load(); t != nil {
+			return "  " + *t
+		}
+		return ""
+	})
+	before := mpb.PrependDecorators(decor.Name(s.Phase, decor.WC{W: 9, C: decor.DindentRight}))
+	elapsed := decor.Elapsed(decor.ET_STYLE_MMSS)
+	if s.Total == 0 {
+		b.bar = b.container.AddSpinner(0, before, mpb.AppendDecorators(elapsed, show), mpb.BarWidth(1))
+		return
+	}
+	counts := decor.CountersNoUnit("%d/%d ")
+	b.bar = b.container.AddBar(int64(s.Total), before, mpb.AppendDecorators(counts, elapsed, show))
+}
+
+// finish ends the current bar where it is: an unfinished phase keeps its count on the screen.
+func (b *bars) finish() {
+	if b.bar != nil {
+		b.bar.Abort(false)
+	}
+}
+
+func (b *bars) done() {
+	b.mu.Lock()
+	b.finish()
+	b.mu.Unlock()
+	b.container.Wait()
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+
+	"highwater/analyze"
+	"highwater/prover"
+	"highwater/tracer/setting"
+	"highwater/tracer/trace"
+)
+
+// proveReport is the --json output of `highwater prove`: the summary of its trace, then what only the run itself knows.
+type proveReport struct {
+	*analyze.Summary
+	End           string         `json:"end"` // finished | failed | interrupted
+	Backend       string         `json:"backend"`
+	BackendReason string         `json:"backend_reason"`
+	JobResults    []proveJob     `json:"job_results"`
+	Pipeline      pipelineCounts `json:"pipeline"`
+	ProofsSHA256  string         `json:"proofs_sha256"` // over all proofs of finished jobs, in order of (job, partition)
+	SetupNS       int64          `json:"setup_ns"`      // 0 when the keys came from the cache
+	LoadNS        int64          `json:"load_ns"`
+	Trace         *string        `json:"trace"` // null with --no-record
+}
+
+type proveJob struct {
+	Job        int    `json:"job"`
+	State      string `json:"state"`
+	Partition  int    `json:"partition"` // that failed, -1 where none did
+	Stage      string `json:"stage,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	Proofs     int    `json:"proofs"`
+	InFlightNS int64  `json:"in_flight_ns"`
+}
+
+type pipelineCounts struct {
+	Synthesised int64 `json:"synthesised_partitions"`
+	Started     int64 `json:"started_partitions"`
+	Proved      int64 `json:"proved_partitions"`
+	Verified    int64 `json:"verified_partitions"`
+	Skipped     int64 `json:"skipped_partitions"`
+	WaitingPeak int64 `json:"waiting_peak_partitions"`
+}
+
+func newProveReport(r *prover.Result, values *setting.Values) (*proveReport, error) {
+	summary, err := runSummary(r, values)
+	if err != nil {
+		return nil, err
+	}
+	summary.Warnings = append(append([]string{}, r.Warnings...), summary.Warnings...)
+	report := &proveReport{
+		Summary: summary, End: r.End, Backend: r.Backend, BackendReason: r.BackendReason, JobResults: []proveJob{},
+		Pipeline:     pipelineCounts(r.Counters),
+		ProofsSHA256: r.ProofsSHA256, SetupNS: r.SetupNanos, LoadNS: r.LoadNanos,
+	}
+	if r.TraceDir != "" {
+		report.Trace = &r.TraceDir
+	}
+	for _, j := range r.Jobs {
+		report.JobResults = append(report.JobResults, proveJob{
+			Job: j.Job, State: j.State, Partition: j.Partition, Stage: j.Stage, Reason: j.Reason,
+			Proofs: len(j.Proofs), InFlightNS: j.InFlightNanos,
+		})
+	}
+	return report, nil
+}
+
+// runSummary is the summary of the run's trace, or what is known without one.
+func runSummary(r *prover.Result, values *setting.Values) (*analyze.Summary, error) {
+	if r.TraceDir == "" {
+		return unrecordedSummary(r, values), nil
+	}
+	t, err := trace.Open(r.TraceDir)
+	if err != nil {
+		return nil, fmt.Errorf("read back the trace: %w", err)
+	}
+	defer t.Close()
+	s, err := analyze.Summarise(t)
+	if err != nil {
+		return nil, fmt.Errorf("read back the trace: %w", err)
+	}
+	return s, nil
+}
+
+func unrecordedSummary(r *prover.Result, values *setting.Values) *analyze.Summary {
+	s := &analyze.Summary{
+		MakespanNS: r.MakespanNanos, ProofIntervalNS: r.ProofIntervalNanos, BaseBytes: r.BaseBytes,
+		Jobs:   analyze.Jobs{Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed, Cancelled: r.JobsSkipped},
+		Origin: trace.OriginRecorded, ProcessEnd: r.End, Program: "highwater", Commit: currentVersion().Commit,
+		Circuit: &r.Circuit, Seed: values.Uint("seed"), Settings: map[string]trace.Setting{},
+		DevicePeaks: []analyze.DevicePeak{}, Stages: []analyze.Stage{}, Loss: []trace.Loss{}, Warnings: []string{},
+	}
+	if r.PeakRSS != nil {
+		s.PeakRSSBytes, s.PeakRSSSource = &r.PeakRSS.Bytes, r.PeakRSS.Source
+	}
+	for _, name := range values.Names() {
+		s.Settings[name] = trace.Setting{Value: values.Text(name), Source: values.Source(name)}
+	}
+	return s
+}
+
+func (r *proveReport) print(ui *tui) error {
+	c := r.Circuit
+	fmt.Fprintf(ui.out, "%s: %d of %d jobs, %d proofs verified by gnark (%s, %d constraints, backend %s)\n\n",
+		r.End, r.Jobs.Finished, len(r.JobResults), r.Pipeline.Verified, c.Name, c.Constraints, r.Backend)
+	printFigures(ui.out, r.Summary)
+	w := tabbed(ui.out)
+	fmt.Fprintf(w, "  waiting at most\t%d partitions, synthesised and not yet with a GPU worker\n", r.Pipeline.WaitingPeak)
+	if r.Trace == nil {
+		fmt.Fprintf(w, "  trace\tnone (--no-record): peak live bytes and rho need one\n")
+		return w.Flush()
+	}
+	fmt.Fprintf(w, "  trace\t%s\n", *r.Trace)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	ui.note("next: highwater analyze %s", shownDir(*r.Trace))
+	return nil
+}

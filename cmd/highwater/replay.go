@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"highwater/replay"
+	"highwater/tracer/setting"
+	"highwater/tracer/trace"
+)
+
+type replayCmd struct {
+	Trace     string   `arg:"" help:"Trace to replay: recorded, or simulated by an earlier replay."`
+	Set       []string `sep:"none" placeholder:"NAME=VALUE" help:"A setting that differs from the recorded one; may be given several times."`
+	Durations string   `enum:"recorded,fitted" default:"fitted" placeholder:"recorded|fitted" help:"recorded keeps each partition's own times, which is right only near the recorded settings; fitted draws them from the fitted contention law (default fitted)."`
+	Draws     int      `default:"0" placeholder:"N" help:"Simulations to take the median and the interval of (default 200)."`
+	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of the draws: same seed, same prediction (default 1)."`
+	Memory    string   `placeholder:"SIZE" help:"A limit such as 755GiB: also say how likely the peak is above it."`
+	Out       string   `placeholder:"DIR.hw" help:"Write the median draw as a trace."`
+}
+
+// memoryVerdictRatio is the share of draws above --memory from which replay exits with 1.
+const memoryVerdictRatio = 0.01
+
+// Help says what the exit codes mean.
+func (*replayCmd) Help() string {
+	var names []string
+	for _, s := range setting.Table() {
+		if s.Replay {
+			names = append(names, s.Name)
+		}
+	}
+	return "Settings that replay can vary: " + strings.Join(names, ", ") +
+		". Exit codes: 1 only with --memory, when at least 1 % of the draws peak above it; 2 for bad usage or a trace that cannot be replayed."
+}
+
+// Examples implements exampler.
+func (*replayCmd) Examples() string {
+	return "  highwater replay run.hw --set permit_release=send_accepted\n" +
+		"  highwater replay run.hw --set partition_workers=12 --set channel_capacity=12 --memory 755GiB\n" +
+		"  highwater replay run.hw --durations recorded --out again.hw\n"
+}
+
+// Run implements the subcommand.
+func (c *replayCmd) Run(ui *tui) error {
+	opts, err := c.options()
+	if err != nil {
+		return err
+	}
+	t, err := openTrace(ui, c.Trace)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	prediction, err := replayWithProgress(ui, t, opts)
+	if err != nil {
+		return err
+	}
+	if ui.json {
+		err = ui.printJSON(prediction)
+	} else {
+		err = printPrediction(ui, c.Trace, opts.Set, prediction)
+	}
+	if err != nil {
+		return err
+	}
+	return c.verdict(prediction)
+}
+
+func (c *replayCmd) options() (replay.Options, error) {
+	opts := replay.Options{Durations: c.Durations, Draws: c.Draws, Seed: c.Seed, Out: c.Out}
+	if c.Draws < 0 {
+		return opts, badInput("leave --draws out for the default", "--draws %d: not a positive number", c.Draws)
+	}
+	set, err := parseAssignments("--set", c.Set)
+	if err != nil {
+		return opts, err
+	}
+	if opts.Set, err = checkReplaySettings(set); err != nil {
+		return opts, err
+	}
+	if c.Memory != "" {
+		if opts.MemoryLimit, err = setting.ParseBytes(c.Memory); err != nil || opts.MemoryLimit == 0 {
+			return opts, badInput("write it as --memory 755GiB", "--memory %s: not a number of bytes above 0", c.Memory)
+		}
+	}
+	if c.Out != "" {
+		return opts, checkNewDir(c.Out)
+	}
+	return opts, nil
+}
+
+// checkReplaySettings refuses names and values that no trace could be replayed with, before anything is read.
+func checkReplaySettings(set map[string]string) (map[string]string, error) {
+	checked := map[string]string{}
+	for _, name := range sortedKeys(set) {
+		s, err := setting.Lookup(name)
+		if err != nil {
+			return nil, fail(exitUsage, fmt.Errorf("--set %s=%s: %w", name, set[name], err), "run `highwater replay --help` for the settings that replay can vary")
+		}
+		if !s.Replay {
+			return nil, badInput("record another run with it: highwater prove --"+s.Flag()+" …", "--set %s: replay cannot vary this setting", name)
+		}
+		if checked[name], err = s.Parse(set[name]); err != nil {
+			return nil, fail(exitUsage, fault("--set "+name, s, err), "")
+		}
+	}
+	return checked, nil
+}
+
+func replayWithProgress(ui *tui, t *trace.Trace, opts replay.Options) (*replay.Prediction, error) {
+	ctx, stop := ui.interruptible(nil)
+	defer stop()
+	p := ui.newProgress()
+	opts.Progress = func(done, total int) { p.update(step{Phase: "replay", Done: done, Total: total, Text: "draws"}) }
+	prediction, err := replay.Run(ctx, t, opts)
+	p.done()
+	switch {
+	case err == nil:
+		return prediction, nil
+	case errors.Is(err, context.Canceled):
+		return nil, fail(exitInterrupted, errors.New("interrupted before the replay was done"), "")
+	}
+	return nil, replayFailure(t, err)
+}
+
+func replayFailure(t *trace.Trace, err error) error {
+	var fe *trace.FileError
+	if errors.As(err, &fe) {
+		return traceFailure(err)
+	}
+	if t.Live {
+		return fail(exitUsage, err, fmt.Sprintf("wait for the run to end, or seal it with `highwater recover %s`", t.Dir))
+	}
+	return fail(exitUsage, err, "")
+}
+
+func (c *replayCmd) verdict(p *replay.Prediction) error {
+	if c.Memory == "" {
+		return nil
+	}
+	if p.PeakOverLimitRatio == nil {
+		return badInput("replay a trace whose buffers or RSS were recorded", "%s has no memory figures to compare with --memory", c.Trace)
+	}
+	if *p.PeakOverLimitRatio >= memoryVerdictRatio {
+		return fail(exitVerdict, nil, "")
+	}
+	return nil
+}
