@@ -1,0 +1,82 @@
+# Highwater. `make help` lists the targets. Everything fetched or built for them goes to .cache/ and bin/.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo build test check-build check-test fmt vet unit race fuzz python bench lint notebook validate clean missing
+
+GO     := scripts/go.sh
+PYTHON ?= python3
+export PYTHON
+VENV   := .cache/venv
+# Fuzz targets run for a bounded count, so that the same tests run everywhere: FUZZ=100000x make fuzz digs deeper.
+FUZZ   ?= 2000x
+# Packages whose tests also run under the race detector; its eightfold cost is not worth it for arithmetic.
+RACE   := ./tracer/... ./prover ./prover/hostmem
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@for f in scripts/validate/*.sh; do [ ! -e "$$f" ] || { n=$${f##*/}; \
+		printf '  make validate-%-9s %s\n' "$${n%.sh}" "$$(sed -n '2s/^# //p' "$$f")"; }; done
+
+demo: build ## Record the incident, explain it, predict the fix, run the fix: about two minutes on 2 cores
+	bin/highwater demo
+
+build: check-build ## Build bin/highwater
+	@[ -d "$${GOMODCACHE:-.cache/go/mod}/cache" ] || echo "Fetching Go modules (once) and building; a few minutes on a slow line."
+	@$(GO) build -buildvcs=$$(git status >/dev/null 2>&1 && echo true || echo false) -o bin/highwater ./cmd/highwater
+
+test: check-test fmt vet unit race fuzz python ## Everything that must pass before a change lands
+
+unit: check-test ## Go tests
+	$(GO) test ./...
+
+race: check-test ## Go tests of what runs concurrently, under the race detector
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+
+fuzz: check-test ## Each fuzz target for a bounded count (FUZZ=2000x)
+	scripts/fuzz.sh $(FUZZ)
+
+fmt: check-build
+	@bad=$$(git ls-files -co --exclude-standard '*.go' | xargs $$($(GO) env GOROOT)/bin/gofmt -l); \
+		[ -z "$$bad" ] || { echo "not gofmt-ed:"; echo "$$bad"; echo "run: gofmt -w ."; exit 1; }
+
+vet: check-build
+	$(GO) vet ./...
+
+python: build $(VENV)/ready ## DuckDB and the notebooks, against the command
+	$(VENV)/bin/python -m pytest -q notebooks
+
+bench: check-build ## Go benchmarks, each a few times, for benchstat
+	$(GO) test -run '^$$' -bench . -count 6 -benchtime 0.3s ./...
+
+lint: check-build ## golangci-lint, staticcheck and gofumpt (not part of test: the tools are a long build)
+	$(GO) tool -modfile=tools.mod golangci-lint run ./...
+	$(GO) tool -modfile=tools.mod staticcheck ./...
+	@bad=$$($(GO) tool -modfile=tools.mod gofumpt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not gofumpt-ed:"; echo "$$bad"; exit 1; }
+
+notebook: build $(VENV)/ready ## Open the notebooks in JupyterLab: make notebook HIGHWATER_TRACE=run.hw
+	$(VENV)/bin/pip install -q -r notebooks/requirements-lab.txt
+	$(VENV)/bin/jupyter lab notebooks
+
+validate: ## The long proofs of docs/bars.md, one after another
+	@set -e; for f in scripts/validate/*.sh; do n=$${f##*/}; $(MAKE) --no-print-directory validate-$${n%.sh}; done
+
+validate-%: build $(VENV)/ready
+	@[ -x scripts/validate/$*.sh ] || { echo "no such proof: $*; there are: $$(cd scripts/validate && ls | sed 's/\.sh$$//' | xargs)"; exit 2; }
+	scripts/validate/$*.sh
+
+$(VENV)/ready: notebooks/requirements.txt | check-test
+	@echo "Fetching Python packages into $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/pip install -q --disable-pip-version-check --cache-dir .cache/pip -r notebooks/requirements.txt
+	@touch $@
+
+check-build check-test: check-%:
+	@need=$$(scripts/missing.sh $*); [ -z "$$need" ] || { echo "Missing: $$need. Install it with:"; echo; echo "  apt-get install -y $$need"; echo; exit 1; }
+
+missing:
+	@scripts/missing.sh test
+
+clean: ## Remove bin/, .cache/ and the demo's traces
+	chmod -R u+w .cache 2>/dev/null || true
+	rm -rf bin .cache demo-out
