@@ -1,8 +1,6 @@
 package analyze
 
 import (
-	"errors"
-
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
 )
@@ -105,6 +103,10 @@ type Stage struct {
 
 // Summarise reads t once, in bounded memory, and computes its figures. A live or killed trace is summarised as far as it goes.
 func Summarise(t *trace.Trace) (*Summary, error) {
-	_ = memory.Walk
-	return nil, errors.New("analyze.Summarise: to be written")
+	b := memory.NewBuilder(&t.Manifest, false)
+	f := newFigures(t, b)
+	if err := memory.Walk(t, b, f); err != nil {
+		return nil, err
+	}
+	return f.summary(), nil
 }

@@ -1,7 +1,9 @@
 package memory
 
 import (
-	"errors"
+	"fmt"
+	"iter"
+	"math"
 
 	"highwater/tracer/trace"
 )
@@ -35,7 +37,172 @@ type Observer interface {
 	Observe(s *Step)
 }
 
-// Walk takes t's tables as one sequence, by seq, samples by time between them, and shows each step to every observer in turn.
+// Walk takes t's tables as one sequence, by seq, samples by time between them, and shows each step to every observer in
+// turn. At equal times an event comes before a sample, so that a sample is compared with what had happened by then.
+// The error is about reading; everything before the damage has been shown.
 func Walk(t *trace.Trace, observers ...Observer) error {
-	return errors.New("memory.Walk: to be written")
+	w := openWalker(t)
+	defer w.close()
+	var s Step
+	for w.next(&s) {
+		for _, o := range observers {
+			o.Observe(&s)
+		}
+	}
+	if w.err != nil {
+		return fmt.Errorf("read trace: %w", w.err)
+	}
+	return nil
+}
+
+const noSeq = math.MaxInt64
+
+// cursor is one table read step by step, its next row held.
+type cursor[T any] struct {
+	pull func() (*T, error, bool)
+	stop func()
+	row  *T // nil at the end
+}
+
+func openCursor[T any](rows iter.Seq2[*T, error], err *error) *cursor[T] {
+	c := &cursor[T]{}
+	c.pull, c.stop = iter.Pull2(rows)
+	c.advance(err)
+	return c
+}
+
+func (c *cursor[T]) advance(err *error) {
+	row, e, ok := c.pull()
+	if e != nil && *err == nil {
+		*err = e
+	}
+	if !ok || e != nil {
+		row = nil
+	}
+	c.row = row
+}
+
+// walker merges the tables. A row stays valid until its cursor advances, so a cursor advances at the start of the next step.
+type walker struct {
+	buffers *cursor[trace.BufferEvent]
+	queues  *cursor[trace.QueueEvent]
+	spans   *cursor[trace.Span]
+	samples *cursor[trace.Sample]
+	open    spanEnds
+	last    StepKind // what the last step was taken from
+	started bool
+	err     error
+}
+
+func openWalker(t *trace.Trace) *walker {
+	w := &walker{}
+	w.buffers = openCursor(t.Buffers(), &w.err)
+	w.queues = openCursor(t.Queues(), &w.err)
+	w.spans = openCursor(t.Spans(), &w.err)
+	w.samples = openCursor(t.Samples(), &w.err)
+	return w
+}
+
+func (w *walker) close() {
+	w.buffers.stop()
+	w.queues.stop()
+	w.spans.stop()
+	w.samples.stop()
+}
+
+// next fills s with the next step; false at the end or at damage.
+func (w *walker) next(s *Step) bool {
+	w.advance()
+	if w.err != nil {
+		return false
+	}
+	*s = w.nextEvent()
+	if smp := w.samples.row; smp != nil && (s.Seq == noSeq || smp.TimeNS < s.TimeNS) {
+		*s = Step{Kind: StepSample, Seq: trace.Null, TimeNS: smp.TimeNS, Sample: smp}
+	}
+	w.last, w.started = s.Kind, s.Seq != noSeq
+	return w.started
+}
+
+// nextEvent is the event with the lowest seq among the heads; its Seq is noSeq where there is none.
+func (w *walker) nextEvent() Step {
+	s := Step{Seq: noSeq}
+	if e := w.buffers.row; e != nil {
+		s = Step{Kind: StepBuffer, Seq: e.Seq, TimeNS: e.TimeNS, Buffer: e}
+	}
+	if e := w.queues.row; e != nil && e.Seq < s.Seq {
+		s = Step{Kind: StepQueue, Seq: e.Seq, TimeNS: e.TimeNS, Queue: e}
+	}
+	if e := w.spans.row; e != nil && e.BeginSeq < s.Seq {
+		s = Step{Kind: StepSpanBegin, Seq: e.BeginSeq, TimeNS: e.BeginNS, Span: e}
+	}
+	if len(w.open) > 0 && w.open[0].EndSeq < s.Seq {
+		e := w.open[0]
+		s = Step{Kind: StepSpanEnd, Seq: e.EndSeq, TimeNS: e.EndNS, Span: e}
+	}
+	return s
+}
+
+// advance moves past what the last step was taken from.
+func (w *walker) advance() {
+	if !w.started {
+		return
+	}
+	switch w.last {
+	case StepBuffer:
+		w.buffers.advance(&w.err)
+	case StepQueue:
+		w.queues.advance(&w.err)
+	case StepSpanBegin:
+		w.afterSpanBegin()
+	case StepSpanEnd:
+		w.open.pop()
+	case StepSample:
+		w.samples.advance(&w.err)
+	}
+}
+
+func (w *walker) afterSpanBegin() {
+	if s := w.spans.row; s.EndSeq != trace.Null {
+		end := *s
+		w.open.push(&end)
+	}
+	w.spans.advance(&w.err)
+}
+
+// spanEnds is a heap of spans by EndSeq: those that have begun and will end.
+type spanEnds []*trace.Span
+
+func (h *spanEnds) push(s *trace.Span) {
+	*h = append(*h, s)
+	q := *h
+	for i := len(q) - 1; i > 0; {
+		up := (i - 1) / 2
+		if q[up].EndSeq <= q[i].EndSeq {
+			return
+		}
+		q[up], q[i] = q[i], q[up]
+		i = up
+	}
+}
+
+func (h *spanEnds) pop() {
+	q := *h
+	last := len(q) - 1
+	q[0], q[last] = q[last], nil
+	q = q[:last]
+	*h = q
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(q); c++ {
+			if q[c].EndSeq < q[least].EndSeq {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		q[i], q[least] = q[least], q[i]
+		i = least
+	}
 }

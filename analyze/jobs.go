@@ -1,0 +1,101 @@
+package analyze
+
+import "highwater/tracer/trace"
+
+// jobFigures follows jobs from request to release.
+type jobFigures struct {
+	resources   map[string]bool // resources of kind job
+	byID        map[int64]*jobState
+	firstSubmit int64
+	lastEnd     int64 // last release or cancel
+	lastFreed   int64 // last free of a buffer that belongs to a job
+}
+
+type jobState struct{ requested, admitted, released, cancelled, failed bool }
+
+func newJobFigures(m *trace.Manifest) jobFigures {
+	f := jobFigures{
+		resources: map[string]bool{trace.ResourceJob: true}, byID: map[int64]*jobState{},
+		firstSubmit: trace.Null, lastEnd: trace.Null, lastFreed: trace.Null,
+	}
+	for _, r := range m.Resources {
+		if r.Kind == trace.ResourceJob {
+			f.resources[r.Name] = true
+		}
+	}
+	return f
+}
+
+func (f *jobFigures) job(id int64) *jobState {
+	j := f.byID[id]
+	if j == nil {
+		j = &jobState{}
+		f.byID[id] = j
+	}
+	return j
+}
+
+func (f *jobFigures) queue(e *trace.QueueEvent) {
+	if !f.resources[e.Resource] || e.Job < 0 {
+		return
+	}
+	j := f.job(e.Job)
+	switch e.Event {
+	case trace.EventRequest:
+		j.requested = true
+		if f.firstSubmit == trace.Null {
+			f.firstSubmit = e.TimeNS
+		}
+	case trace.EventAcquire:
+		j.admitted = true
+	case trace.EventRelease:
+		j.released = true
+		f.lastEnd = e.TimeNS
+	case trace.EventCancel:
+		j.cancelled = true
+		f.lastEnd = e.TimeNS
+	}
+}
+
+// spanEnd learns from a job's root span that the job failed.
+func (f *jobFigures) spanEnd(s *trace.Span) {
+	if s.Kind == trace.KindJob && s.Job >= 0 && s.Status == "error" {
+		f.job(s.Job).failed = true
+	}
+}
+
+func (f *jobFigures) lastFree(timeNS int64) { f.lastFreed = timeNS }
+
+func (f *jobFigures) count() Jobs {
+	var c Jobs
+	for _, j := range f.byID {
+		if !j.requested {
+			continue
+		}
+		c.Submitted++
+		switch {
+		case j.cancelled:
+			c.Cancelled++
+		case !j.released:
+			c.Open++
+		case j.failed:
+			c.Failed++
+		default:
+			c.Finished++
+		}
+	}
+	return c
+}
+
+// makespan is first submit to last free of a job's buffer (to the last job's end where none was freed), nil while a job
+// is open.
+func (f *jobFigures) makespan() *int64 {
+	if c := f.count(); c.Submitted == 0 || c.Open > 0 || c.Submitted == c.Cancelled {
+		return nil
+	}
+	end := f.lastFreed
+	if end == trace.Null {
+		end = f.lastEnd
+	}
+	return ptr(end - f.firstSubmit)
+}
