@@ -101,10 +101,10 @@ func remainderOf(rss, ledger *int64) remainder {
 
 func (c *comparison) judge(logSize int) {
 	if e := c.PeakLive.ErrorRatio; e == nil || math.Abs(*e) > liveBarRatio && !withinOnePartition(c.PeakLive.ErrorPartitions) {
-		c.miss("peak live bytes are predicted %s off, more than 3 %% and more than one partition", percentText(e))
+		c.miss("peak live bytes are predicted %s off, more than 3 %% and more than one partition", errorText(e))
 	}
 	if e := c.PeakRSS.ErrorRatio; e == nil || math.Abs(*e) > rssBarRatio {
-		c.miss("peak RSS is predicted %s off, more than 5 %%", percentText(e))
+		c.miss("peak RSS is predicted %s off, more than 5 %%", errorText(e))
 	}
 	if logSize >= remainderBarLog {
 		c.judgeRemainders()
@@ -118,7 +118,7 @@ func (c *comparison) judgeRemainders() {
 		remainder
 	}{{"pile-up", c.PileupRemainder}, {"held", c.HeldRemainder}} {
 		if run.Ratio == nil || *run.Ratio >= remainderBarRatio {
-			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%", run.name, percentText(run.Ratio))
+			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%", run.name, shareText(run.Ratio))
 		}
 	}
 }

@@ -13,12 +13,12 @@ func (d *demo) printComparison() error {
 		comparedBytes
 	}{{"peak live", c.PeakLive}, {"peak RSS", c.PeakRSS}} {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s, %s partitions\n", row.name, bytesText(row.PileupBytes), bytesText(row.PredictedBytes),
-			bytesText(row.MeasuredBytes), percentText(row.ErrorRatio), signedText(row.ErrorPartitions))
+			bytesText(row.MeasuredBytes), errorText(row.ErrorRatio), signedText(row.ErrorPartitions))
 	}
 	p := c.ProofInterval
-	fmt.Fprintf(w, "  proof interval\t%s\t%s\t%s\t%s\n", nanosText(p.PileupNS), nanosText(p.PredictedNS), nanosText(p.MeasuredNS), percentText(p.ErrorRatio))
+	fmt.Fprintf(w, "  proof interval\t%s\t%s\t%s\t%s\n", nanosText(p.PileupNS), nanosText(p.PredictedNS), nanosText(p.MeasuredNS), errorText(p.ErrorRatio))
 	fmt.Fprintf(w, "  RSS - ledger\t%s\t\t%s\t%s and %s of the peak\n", bytesText(c.PileupRemainder.Bytes), bytesText(c.HeldRemainder.Bytes),
-		percentText(c.PileupRemainder.Ratio), percentText(c.HeldRemainder.Ratio))
+		shareText(c.PileupRemainder.Ratio), shareText(c.HeldRemainder.Ratio))
 	if err := w.Flush(); err != nil {
 		return err
 	}

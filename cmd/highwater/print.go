@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"highwater/analyze"
+	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/tracer/trace"
 )
@@ -65,13 +66,13 @@ func printOrigins(out io.Writer, s *analyze.Summary) {
 	fmt.Fprintf(w, "  jobs\t%d submitted, %d finished, %d failed, %d cancelled, %d open; %d partitions\n",
 		j.Submitted, j.Finished, j.Failed, j.Cancelled, j.Open, s.Partitions)
 	if c := s.Circuit; c != nil {
-		fmt.Fprintf(w, "  circuit\t%s, %d constraints, domain %d, key %s\n", c.Name, c.Constraints, c.DomainSize, formatBytes(c.KeyBytes))
+		fmt.Fprintf(w, "  circuit\t%s, %d constraints, domain %d, key %s\n", c.Name, c.Constraints, c.DomainSize, units.Bytes(c.KeyBytes))
 	}
 	if s.Host.CPUs > 0 {
-		fmt.Fprintf(w, "  host\t%s: %d CPUs (%s), %s RAM, kernel %s\n", s.Host.Name, s.Host.CPUs, s.Host.CPUModel, formatBytes(s.Host.RAMBytes), s.Host.Kernel)
+		fmt.Fprintf(w, "  host\t%s: %d CPUs (%s), %s RAM, kernel %s\n", s.Host.Name, s.Host.CPUs, s.Host.CPUModel, units.Bytes(s.Host.RAMBytes), s.Host.Kernel)
 	}
 	if s.Memory.EffectiveBytes > 0 {
-		fmt.Fprintf(w, "  memory limit\t%s (%s)\n", formatBytes(s.Memory.EffectiveBytes), s.Memory.Kind)
+		fmt.Fprintf(w, "  memory limit\t%s (%s)\n", units.Bytes(s.Memory.EffectiveBytes), s.Memory.Kind)
 	}
 	fmt.Fprintf(w, "  observed\t%s: %d buffer events, %d queue events, %d spans (%d open), %d samples\n",
 		nanosText(s.ObservedNS), s.Events.Buffers, s.Events.Queues, s.Events.Spans, s.OpenSpans, s.Events.Samples)
@@ -140,7 +141,7 @@ func (r *recoverReport) print(ui *tui) error {
 	}
 	fmt.Fprintf(w, "  torn records\t%d (never acknowledged, or damaged: left out)\n", r.TornRecords)
 	fmt.Fprintf(w, "  open spans\t%d\n", r.OpenSpans)
-	fmt.Fprintf(w, "  live buffers\t%d, %s\n", r.LiveBuffers, formatBytes(r.LiveBytes))
+	fmt.Fprintf(w, "  live buffers\t%d, %s\n", r.LiveBuffers, units.Bytes(r.LiveBytes))
 	if r.LastNS != trace.Null {
 		fmt.Fprintf(w, "  last event\t%s after the start\n", nanosText(&r.LastNS))
 	}
@@ -171,7 +172,7 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		return err
 	}
 	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
-		fmt.Fprintf(ui.out, "  above %s: %.3g %% of the draws\n", formatBytes(*p.MemoryLimitBytes), 100**p.PeakOverLimitRatio)
+		fmt.Fprintf(ui.out, "  above %s: %.3g %% of the draws\n", units.Bytes(*p.MemoryLimitBytes), 100**p.PeakOverLimitRatio)
 	}
 	if p.Out != "" {
 		fmt.Fprintf(ui.out, "  median draw: %s\n", p.Out)
@@ -187,7 +188,7 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 	w := tabbed(out)
 	fmt.Fprintf(w, "  \trecorded\tpredicted\t95 %% of draws\n")
 	row := func(name, recorded, predicted, low, high string) {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s to %s\n", name, recorded, predicted, low, high)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, recorded, predicted, rangeText(low, high))
 	}
 	row("peak RSS", bytesText(r.PeakRSSBytes), bytesText(p.PeakRSSBytes), bytesText(p.PeakRSSBytesLow), bytesText(p.PeakRSSBytesHigh))
 	row("peak live", bytesText(r.PeakLiveBytes), bytesText(p.PeakLiveBytes), bytesText(p.PeakLiveBytesLow), bytesText(p.PeakLiveBytesHigh))
@@ -196,7 +197,7 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 	row("rho", ratioText(r.Rho), ratioText(p.Rho), ratioText(p.RhoLow), ratioText(p.RhoHigh))
 	if id := p.Identity; id != nil {
 		fmt.Fprintf(w, "  the recorded settings, replayed the same way, come out at makespan %s, peak live %s, peak RSS %s\n",
-			percentText(id.MakespanErrorRatio), percentText(id.PeakLiveErrorRatio), percentText(id.PeakRSSErrorRatio))
+			errorText(id.MakespanErrorRatio), errorText(id.PeakLiveErrorRatio), errorText(id.PeakRSSErrorRatio))
 	}
 	return w.Flush()
 }

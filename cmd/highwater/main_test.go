@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"highwater": main})
+}
+
+// TestScripts runs testdata/*.txt: one script a behaviour. Beside testscript's own commands they have
+//
+//	status CODE highwater ARG…     the command exits with CODE, not just some failure
+//	json FILE PATH KIND|=VALUE     the value at PATH (a.b.0) is of KIND (number, string, null, bool, object, array) or equals VALUE
+//	until SECONDS COMMAND ARG…     the command succeeds within SECONDS, tried again and again
+//	truncate FILE BYTES, flip FILE OFFSET
+func TestScripts(t *testing.T) {
+	keys := t.TempDir()
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HIGHWATER_CACHE_DIR", keys) // keys are set up once for all scripts
+			env.Setenv("COLUMNS", "80")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": scriptStatus, "json": scriptJSON, "until": scriptUntil, "truncate": scriptTruncate, "flip": scriptFlip,
+		},
+	})
+}
+
+func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE command arg…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("run %s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
+	seconds, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Duration(seconds) * time.Second); ; {
+		if err = ts.Exec(args[1], args[2:]...); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: not within %d s: %v", strings.Join(args[1:], " "), seconds, err)
+		}
+	}
+}
+
+func scriptJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: json FILE PATH KIND|=VALUE")
+	}
+	var v any
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[0])), &v); err != nil {
+		ts.Fatalf("%s is not one JSON value: %v", args[0], err)
+	}
+	got, err := lookup(v, args[1])
+	ts.Check(err)
+	want, isValue := strings.CutPrefix(args[2], "=")
+	is := jsonKind(got) == args[2]
+	if isValue {
+		is = fmt.Sprint(got) == want
+	}
+	if is == neg {
+		ts.Fatalf("%s: %s is %v (%s), want %s", args[0], args[1], got, jsonKind(got), args[2])
+	}
+}
+
+func lookup(v any, path string) (any, error) {
+	for _, key := range strings.Split(path, ".") {
+		switch node := v.(type) {
+		case map[string]any:
+			next, ok := node[key]
+			if !ok {
+				return nil, fmt.Errorf("no key %q of %s", key, path)
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i >= len(node) {
+				return nil, fmt.Errorf("no element %q of %s (%d elements)", key, path, len(node))
+			}
+			v = node[i]
+		default:
+			return nil, fmt.Errorf("nothing below %q of %s", key, path)
+		}
+	}
+	return v, nil
+}
+
+func jsonKind(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "bool"
+	case float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+func scriptTruncate(ts *testscript.TestScript, neg bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}
+
+func scriptFlip(ts *testscript.TestScript, neg bool, args []string) {
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	text, err := os.ReadFile(path)
+	ts.Check(err)
+	text[at%len(text)] ^= 0x10
+	ts.Check(os.WriteFile(path, text, 0o666))
+}
+
+// tempFile writes text to a file of its own.
+func tempFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
