@@ -49,9 +49,12 @@ type Progress struct {
 	Jobs           int           // asked for
 	JobsDone       int           // finished or failed
 	JobsFailed     int
-	Partitions     int // of all jobs
-	PartitionsDone int // proved and freed, or given up
-	Waiting        int // synthesised and waiting for a GPU worker, in the channel or before it
+	Partitions     int    // of all jobs
+	PartitionsDone int    // proved and freed, or given up
+	Waiting        int    // synthesised and waiting for a GPU worker, in the channel or before it
+	SetupStage     string // compile or setup, in PhaseSetup
+	SetupDone      int64  // points computed, of SetupTotal (0 where not yet known)
+	SetupTotal     int64
 	Message        string
 }
 

@@ -1,7 +1,293 @@
 package prover
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"highwater/prover/circuit"
+	"highwater/prover/groth16"
+	"highwater/prover/hostmem"
+	"highwater/tracer"
+	"highwater/tracer/probe"
+	"highwater/tracer/setting"
+	"highwater/tracer/trace"
+)
+
+// run is one call of Run.
+type run struct {
+	cfg      Config
+	settings *setting.Values
+	policy   policy
+	circuit  circuit.Circuit
+	cacheDir string
+	rec      *tracer.Recorder // nil records nothing
+	probe    *probe.Probe     // nil samples nothing
+	peak     *peakMeter
+	env      groth16.Env
+	report   *reporter
+	result   *Result
+	warned   map[string]bool
+}
 
 // Run sets up keys where the cache has none, proves the jobs and seals the trace. An error means that the run as a
 // whole could not be done; a job that fails, and a cancelled context, are in the result instead.
-func Run(ctx context.Context, cfg Config) (*Result, error) { panic("to be written") }
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	r, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.startRecording(); err != nil {
+		return nil, err
+	}
+	err = r.keysAndProofs(ctx)
+	if ctx.Err() != nil && (r.result.JobsSkipped > 0 || stopped(ctx, err)) {
+		r.interrupted()
+		err = nil
+	}
+	if closeErr := r.stopRecording(err); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.report.phase(PhaseDone, "")
+	return r.result, nil
+}
+
+// prepare checks everything that can be known before anything is created.
+func prepare(cfg Config) (*run, error) {
+	v := cfg.Settings
+	if v == nil {
+		v = setting.Defaults()
+	}
+	backend, why, err := chooseBackend(v)
+	if err != nil {
+		return nil, err
+	}
+	c, err := circuit.New(v.Text("circuit"), int(v.Int("log_size")))
+	if err != nil {
+		return nil, err
+	}
+	p := policyOf(v)
+	for _, bad := range cfg.BadWitness {
+		if bad.Job < 0 || bad.Job >= p.jobs || bad.Partition < 0 || bad.Partition >= p.partitions {
+			return nil, fmt.Errorf("make witness of job %d partition %d bad: there are %d jobs of %d partitions",
+				bad.Job, bad.Partition, p.jobs, p.partitions)
+		}
+	}
+	dir, err := cacheDir(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir, report: newReporter(cfg.Progress, p),
+		result: &Result{Backend: backend, BackendReason: why}, warned: map[string]bool{}}, nil
+}
+
+// startRecording creates the trace and starts sampling, before set-up begins.
+func (r *run) startRecording() error {
+	r.peak = &peakMeter{}
+	if r.cfg.Dir != "" {
+		rec, err := tracer.Create(r.cfg.Dir, tracer.Options{Manifest: r.manifest()})
+		if err != nil {
+			return fmt.Errorf("create trace: %w", err)
+		}
+		r.rec, r.peak.rec, r.result.TraceDir = rec, rec, rec.Dir()
+	}
+	r.env.Mem = &hostmem.Allocator{Rec: r.rec}
+	if hz := r.settings.Int("sample_hz"); r.rec != nil && hz > 0 {
+		p, err := probe.Start(r.peak, probe.Options{Hz: float64(hz)})
+		if err != nil {
+			return errors.Join(err, r.rec.Close(trace.EndFailed, err.Error()))
+		}
+		r.probe = p
+	}
+	return nil
+}
+
+// manifest is what is known at the start.
+func (r *run) manifest() trace.Manifest {
+	m := trace.Manifest{
+		Origin: trace.OriginRecorded, Program: r.cfg.Program, Args: r.cfg.Args, Commit: r.cfg.Commit,
+		Dirty: r.cfg.Dirty, Versions: r.cfg.Versions, RunGroup: r.cfg.RunGroup,
+		Seed: r.settings.Uint("seed"), Settings: map[string]trace.Setting{},
+		Circuit: &trace.Circuit{Name: r.circuit.Name()},
+	}
+	for _, name := range r.settings.Names() {
+		m.Settings[name] = trace.Setting{Value: r.settings.Text(name), Source: r.settings.Source(name)}
+	}
+	// auto is resolved: the manifest has the settings as in effect.
+	backend := m.Settings["backend"]
+	backend.Value = r.result.Backend
+	m.Settings["backend"] = backend
+	if r.settings.Int("sample_hz") > 0 {
+		for _, metric := range probe.Metrics() {
+			m.Metrics = append(m.Metrics, trace.Metric{Name: metric.Name, Unit: metric.Unit, Kind: metric.Kind})
+		}
+		m.Recorder.SampleHz = float64(r.settings.Int("sample_hz"))
+	}
+	return m
+}
+
+// keysAndProofs is the run itself.
+func (r *run) keysAndProofs(ctx context.Context) error {
+	k, err := r.obtainKeys(ctx)
+	if err != nil {
+		return err
+	}
+	gc := setCollector(r.settings)
+	defer gc.restore()
+	r.env.AfterMSM = gc.afterMSM
+	e := newEngine(engineSpec{circuit: r.circuit, system: k.system, key: k.key, env: r.env, bad: r.cfg.BadWitness},
+		r.settings)
+	if err := r.describe(k); err != nil {
+		return errors.Join(err, e.close())
+	}
+	r.prove(ctx, e)
+	return e.close()
+}
+
+// describe puts circuit and base memory into the result and the manifest, once both are known.
+func (r *run) describe(k keys) error {
+	r.result.Circuit = trace.Circuit{
+		Name: r.circuit.Name(), Constraints: int64(k.system.Constraints()),
+		DomainSize: int64(k.system.DomainSize()), KeyBytes: k.key.Bytes(), Wires: int64(k.system.Wires()),
+	}
+	base, err := measureBase(r.env.Mem.LiveBytes()) // key and system, all of it resident
+	if err != nil {
+		r.warn(err.Error())
+	} else {
+		r.result.BaseBytes = &base
+	}
+	return r.updateManifest(func(m *trace.Manifest) {
+		c := r.result.Circuit
+		m.Circuit, m.BaseBytes = &c, r.result.BaseBytes
+	})
+}
+
+// prove runs the pipeline and takes its measures.
+func (r *run) prove(ctx context.Context, e engine) {
+	r.report.phase(PhaseProve, "")
+	pl := newPipeline(r.policy, r.rec, e, r.report)
+	if r.probe != nil {
+		r.probe.Tick()
+	}
+	r.peak.begin()
+	pl.run(ctx)
+	peak, doubt := r.peak.end()
+	if doubt != "" {
+		r.warn(doubt)
+	}
+	r.result.PeakRSS = peak
+	r.tally(pl)
+}
+
+// tally turns the pipeline's outcome into the result's.
+func (r *run) tally(pl *pipeline) {
+	res := r.result
+	res.Jobs, res.Counters = pl.results, pl.counters()
+	for _, j := range res.Jobs {
+		switch j.State {
+		case JobFinished:
+			res.JobsFinished++
+		case JobFailed:
+			res.JobsFailed++
+		default:
+			res.JobsSkipped++
+		}
+	}
+	res.ProofsSHA256 = digest(res.Jobs)
+	if pl.lastFree.IsZero() {
+		return
+	}
+	makespan := pl.lastFree.Sub(pl.firstSubmit).Nanoseconds()
+	res.MakespanNanos = &makespan
+	if res.JobsFinished > 0 {
+		interval := makespan / int64(res.JobsFinished)
+		res.ProofIntervalNanos = &interval
+	}
+}
+
+// interrupted fills in what an interrupt before the proving phase left out.
+func (r *run) interrupted() {
+	r.result.End = trace.EndInterrupted
+	if r.result.Jobs != nil {
+		return
+	}
+	for i := range r.policy.jobs {
+		r.result.Jobs = append(r.result.Jobs,
+			JobResult{Job: i, State: JobSkipped, Partition: -1, Reason: "the run was interrupted"})
+	}
+	r.result.JobsSkipped = r.policy.jobs
+	r.result.ProofsSHA256 = digest(nil)
+}
+
+// stopRecording ends sampling and seals the trace. runErr is why the run as a whole failed, if it did.
+func (r *run) stopRecording(runErr error) error {
+	if r.result.End == "" {
+		r.result.End = trace.EndFinished
+		if r.result.JobsFailed > 0 || runErr != nil {
+			r.result.End = trace.EndFailed
+		}
+	}
+	if r.rec == nil {
+		return nil
+	}
+	r.report.phase(PhaseSeal, "")
+	var stats probe.Stats
+	if r.probe != nil {
+		stats = r.probe.Stop()
+	}
+	err := r.updateManifest(func(m *trace.Manifest) {
+		m.PeakRSS = r.result.PeakRSS
+		m.Recorder.SampleNS, m.Recorder.SampleTicks = stats.MeanNanos, stats.Ticks
+	})
+	if closeErr := r.rec.Close(r.result.End, r.endReason(runErr)); closeErr != nil {
+		return fmt.Errorf("seal trace %s: %w", r.cfg.Dir, errors.Join(closeErr, err))
+	}
+	return errors.Join(err, r.readBack())
+}
+
+func (r *run) endReason(runErr error) string {
+	if runErr != nil {
+		return runErr.Error()
+	}
+	var reasons []string
+	for _, j := range r.result.Jobs {
+		if j.State == JobFailed {
+			reasons = append(reasons, j.Reason)
+		}
+	}
+	const few = 3
+	if over := len(reasons) - few; over > 0 {
+		reasons = append(reasons[:few], fmt.Sprintf("and %d more", over))
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// readBack takes from the sealed manifest what only sealing knows: losses and the recorder's cost.
+func (r *run) readBack() error {
+	t, err := trace.Open(r.cfg.Dir)
+	if err != nil {
+		return fmt.Errorf("read back sealed trace: %w", err)
+	}
+	defer t.Close()
+	r.result.Loss, r.result.Recorder = t.Manifest.Loss, t.Manifest.Recorder
+	return nil
+}
+
+func (r *run) updateManifest(change func(*trace.Manifest)) error {
+	if r.rec == nil {
+		return nil
+	}
+	if err := r.rec.UpdateManifest(change); err != nil {
+		return fmt.Errorf("update manifest: %w", err)
+	}
+	return nil
+}
+
+func (r *run) warn(text string) {
+	r.result.Warnings = append(r.result.Warnings, text)
+	r.report.change(func(p *Progress) { p.Message = text })
+}

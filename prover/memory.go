@@ -1,0 +1,124 @@
+package prover
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+
+	"highwater/tracer"
+	"highwater/tracer/probe"
+	"highwater/tracer/setting"
+	"highwater/tracer/trace"
+)
+
+// collector is the garbage collector's policy of the proving phase.
+type collector struct {
+	// afterMSM collects after each MSM while gogc is off: MSM scratch is nearly all the garbage there is, and RSS then follows the
+	// ledger within a few per cent at no cost in time (docs/prover.md). nil otherwise.
+	afterMSM func()
+	restore  func()
+}
+
+// setCollector puts gogc and memory_limit_bytes into effect until restore is called.
+func setCollector(v *setting.Values) collector {
+	percent := -1
+	var c collector
+	if v.Text("gogc") == "off" {
+		c.afterMSM = runtime.GC
+	} else {
+		percent = int(v.Int("gogc"))
+	}
+	oldPercent := debug.SetGCPercent(percent)
+	oldLimit := debug.SetMemoryLimit(-1) // reads
+	if limit := v.Int("memory_limit_bytes"); limit != setting.Unbounded {
+		debug.SetMemoryLimit(limit)
+	}
+	c.restore = func() {
+		debug.SetGCPercent(oldPercent)
+		debug.SetMemoryLimit(oldLimit)
+	}
+	return c
+}
+
+// measureBase is what the program occupies besides its buffers: RSS, once the runtime has given back what it can, minus
+// the ledger's resident bytes.
+func measureBase(residentLedgerBytes int64) (int64, error) {
+	debug.FreeOSMemory()
+	rss, err := exactRSS()
+	if err != nil {
+		return 0, fmt.Errorf("measure base memory: %w", err)
+	}
+	return rss - residentLedgerBytes, nil
+}
+
+// exactRSS is the resident set from the page tables: the counters behind VmRSS are batched a CPU and off by MiB. It takes
+// 10 ms per GiB, so it is for single readings only; without smaps_rollup (Linux 4.14) it is VmRSS.
+func exactRSS() (int64, error) {
+	text, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		return probe.ReadRSS(0)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		fields := bytes.Fields(lines.Bytes())
+		if len(fields) < 2 || string(fields[0]) != "Rss:" {
+			continue
+		}
+		kib, err := strconv.ParseInt(string(fields[1]), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read Rss of smaps_rollup: %w", err)
+		}
+		return kib << 10, nil
+	}
+	return probe.ReadRSS(0)
+}
+
+// peakMeter tells the highest resident set from a moment on: the kernel's own mark where it may be reset, the
+// highest sample otherwise.
+type peakMeter struct {
+	rec      *tracer.Recorder
+	counting atomic.Bool // samples count from begin on
+	sampled  atomic.Int64
+	resetErr error
+}
+
+// Sample passes one reading on to the recorder. It implements probe.Sink.
+func (m *peakMeter) Sample(metric string, value float64) {
+	m.rec.Sample(metric, value)
+	if metric == probe.RSS && m.counting.Load() {
+		m.sampled.Store(max(m.sampled.Load(), int64(value))) // one sampler goroutine
+	}
+}
+
+// begin starts the measurement.
+func (m *peakMeter) begin() {
+	m.resetErr = probe.ResetHWM(0)
+	m.counting.Store(true)
+}
+
+// end is the peak since begin, nil where it could not be had, with a doubt about it or "".
+func (m *peakMeter) end() (*trace.PeakRSS, string) {
+	m.counting.Store(false)
+	if m.resetErr == nil {
+		hwm, err := probe.ReadHWM(0)
+		if err == nil {
+			return &trace.PeakRSS{Bytes: hwm, Source: "vmhwm"}, ""
+		}
+		m.resetErr = err
+	}
+	if n := m.sampled.Load(); n > 0 {
+		return &trace.PeakRSS{Bytes: n, Source: "sampled"},
+			fmt.Sprintf("peak RSS is the highest sample, not the kernel's mark: %v", m.resetErr)
+	}
+	return nil, fmt.Sprintf("peak RSS is not known: %v, and nothing was sampled", m.resetErr)
+}
+
+func roundToPages(n int64) int64 {
+	page := int64(os.Getpagesize())
+	return (n + page - 1) / page * page
+}
