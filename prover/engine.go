@@ -60,7 +60,10 @@ func (e *grothEngine) close() error {
 
 func (e *grothEngine) sizes() (settledBytes, abcBytes int64) {
 	abc := 3 * roundToPages(int64(e.system.DomainSize())*fr.Bytes)
-	return e.system.SettledBytes(), abc
+	if e.presize {
+		return e.system.SettledBytes(), abc
+	}
+	return e.system.GrownBytes(), abc
 }
 
 func (e *grothEngine) partition(job, partition int) work {

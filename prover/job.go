@@ -94,7 +94,7 @@ func (j *job) result() JobResult {
 	switch {
 	case j.failure != nil:
 		r.State, r.Partition, r.Stage = JobFailed, j.failure.partition, j.failure.stage
-		r.Reason = j.failure.message(j.index)
+		r.Reason = j.failure.err.Error()
 	case j.skipped > 0:
 		r.State, r.Reason = JobSkipped, "the run was interrupted"
 	default:
@@ -108,12 +108,18 @@ func (r JobResult) err() error {
 	if r.State == JobFinished {
 		return nil
 	}
-	return errors.New(r.Reason)
+	return errors.New(r.String())
 }
 
-func (f *failure) message(job int) string {
-	if f.partition < 0 {
-		return fmt.Sprintf("job %d: %s: %v", job, f.stage, f.err)
+// String says in one line how the job ended: what, where and why.
+func (r JobResult) String() string {
+	switch {
+	case r.State == JobFinished:
+		return fmt.Sprintf("job %d finished", r.Job)
+	case r.State == JobSkipped:
+		return fmt.Sprintf("job %d skipped: %s", r.Job, r.Reason)
+	case r.Partition < 0:
+		return fmt.Sprintf("job %d failed: %s: %s", r.Job, r.Stage, r.Reason)
 	}
-	return fmt.Sprintf("job %d partition %d: %s: %v", job, f.partition, f.stage, f.err)
+	return fmt.Sprintf("job %d failed: partition %d: %s: %s", r.Job, r.Partition, r.Stage, r.Reason)
 }

@@ -108,7 +108,7 @@ func (pl *pipeline) endJob(j *job) {
 		s.JobsDone++
 		if r.State == JobFailed {
 			s.JobsFailed++
-			s.Message = r.Reason
+			s.Message = r.String()
 		}
 	})
 }

@@ -154,7 +154,7 @@ func (r *run) describe(k keys) error {
 		Name: r.circuit.Name(), Constraints: int64(k.system.Constraints()),
 		DomainSize: int64(k.system.DomainSize()), KeyBytes: k.key.Bytes(), Wires: int64(k.system.Wires()),
 	}
-	base, err := measureBase(r.env.Mem.LiveBytes()) // key and system, all of it resident
+	base, err := measureBase(k.system.Bytes() + k.key.Bytes()) // all of it resident
 	if err != nil {
 		r.warn(err.Error())
 	} else {
@@ -256,7 +256,7 @@ func (r *run) endReason(runErr error) string {
 	var reasons []string
 	for _, j := range r.result.Jobs {
 		if j.State == JobFailed {
-			reasons = append(reasons, j.Reason)
+			reasons = append(reasons, j.String())
 		}
 	}
 	const few = 3
