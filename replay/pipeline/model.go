@@ -1,0 +1,115 @@
+package pipeline
+
+// Segments of a partition's way, in order.
+const (
+	SegmentDispatch  = "dispatch"
+	SegmentSynthesis = "synthesis"
+	SegmentPickup    = "pickup"
+	SegmentGPU       = "gpu"
+	SegmentSplit     = "split"
+	SegmentFinalise  = "finalise"
+	SegmentAfter     = "after"
+)
+
+// Segments lists the segments in the order in which a partition goes through them.
+var Segments = []string{
+	SegmentDispatch, SegmentSynthesis, SegmentPickup, SegmentGPU, SegmentSplit, SegmentFinalise, SegmentAfter,
+}
+
+// Model is a whole pipeline. Its zero value is not valid; see Validate.
+type Model struct {
+	Name       string      `toml:"name"`
+	Source     string      `toml:"source,omitempty"` // where the numbers come from
+	Policy     Policy      `toml:"policy"`
+	Machine    Machine     `toml:"machine"`
+	Memory     Memory      `toml:"memory"`
+	Stages     []Stage     `toml:"stage"`
+	Jobs       []Job       `toml:"job,omitempty"` // pool of job ways; empty means jobs do nothing of their own
+	Partitions []Partition `toml:"partition"`     // the pool
+}
+
+// Machine is what partitions share besides the resources of the policy.
+type Machine struct {
+	// CPUs is how many cores the stages share; 0 means that nothing contends.
+	CPUs float64 `toml:"cpus"`
+	// LockCapacity is how many GPU workers may hold one device's lock at once; 0 means there is no lock.
+	LockCapacity int64 `toml:"lock_capacity"`
+	// Finalisers is how many partitions may be between the GPU worker and their last free at once.
+	Finalisers Bound `toml:"finalisers"`
+	// TurnaroundNS passes between a GPU worker's end of one partition and its next receive.
+	TurnaroundNS float64 `toml:"turnaround_ns"`
+}
+
+// Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while the cores suffice for all;
+// else the cores are shared in proportion to Weight, no service getting more than Parallelism cores.
+type Stage struct {
+	Name        string  `toml:"name"`
+	Parallelism float64 `toml:"parallelism"`      // cores a service uses alone; 0 means that it uses none and never slows
+	Weight      float64 `toml:"weight,omitempty"` // share when cores are short; 0 means Parallelism
+	CV          float64 `toml:"cv,omitempty"`     // further log-normal spread of a service: standard deviation over mean
+}
+
+// Piece is one stage of one partition or job, or a gap (Stage is "").
+type Piece struct {
+	Segment string   `toml:"segment"`
+	Stage   string   `toml:"stage,omitempty"`
+	SoloNS  float64  `toml:"solo_ns"` // duration alone on the machine; of a gap, its duration
+	Buffers []Change `toml:"buffer,omitempty"`
+}
+
+// Change is one buffer event inside a piece, in the order of At.
+type Change struct {
+	At        float64 `toml:"at"`     // share of the piece's work done before it, 0..1
+	Event     string  `toml:"event"`  // a word of buffers.parquet, column event
+	Buffer    int     `toml:"buffer"` // number of the buffer within its partition or job, from 0
+	Class     string  `toml:"class"`
+	Space     string  `toml:"space"`
+	Capacity  int64   `toml:"capacity_bytes"` // after the event
+	Resident  int64   `toml:"resident_bytes"` // after the event
+	Estimated bool    `toml:"estimated,omitempty"`
+}
+
+// Partition is what one partition does and holds: its pieces in the order of Segments, and the buffers whose free the
+// setting early_free places: after the gpu segment, or after finalise.
+type Partition struct {
+	Job          int64   `toml:"job"`       // as recorded, for frozen replays
+	Partition    int64   `toml:"partition"` //
+	SettledBytes int64   `toml:"settled_bytes"`
+	EarlyBytes   int64   `toml:"early_bytes"`          // of these, given back to the budget after the gpu segment
+	EarlyFree    []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
+	Pieces       []Piece `toml:"piece"`                //
+}
+
+// Job is what a job does beside its partitions: before they are dispatched and after the last one's end.
+type Job struct {
+	Job      int64   `toml:"job"`
+	SubmitNS float64 `toml:"submit_ns"` // after the first job's submit
+	Before   []Piece `toml:"before,omitempty"`
+	After    []Piece `toml:"after,omitempty"`
+}
+
+// Laws of the remainder RSS minus ledger.
+const (
+	// LawScratchHighWater: RSS = base + resident ledger without cpu_scratch + the largest cpu_scratch so far.
+	LawScratchHighWater = "scratch_high_water"
+	// LawProportional: RSS = base + (1 + Slope) * resident ledger.
+	LawProportional = "proportional"
+	// LawNone: nothing is known; no RSS is predicted.
+	LawNone = "none"
+)
+
+// Memory is what lies in memory besides the partitions' buffers, and how RSS follows from the ledger.
+type Memory struct {
+	Law         string   `toml:"law"`
+	BaseBytes   int64    `toml:"base_bytes"`
+	Slope       float64  `toml:"slope,omitempty"`
+	ScratchHigh int64    `toml:"scratch_high_bytes,omitempty"` // largest cpu_scratch before the first job
+	Resident    []Change `toml:"resident,omitempty"`           // allocs of what lives from before the first job to the end
+	Later       []Later  `toml:"later,omitempty"`              // changes of buffers without a job after the first submit
+}
+
+// Later is a buffer event that belongs to no job, at a time after the first submit.
+type Later struct {
+	AtNS float64 `toml:"at_ns"`
+	Change
+}

@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"highwater/tracer/trace"
+)
+
+// Limits of a model, so that a hostile file cannot ask for unbounded work.
+const (
+	MaxPartitions = 1 << 22 // jobs times partitions
+	MaxWorkers    = 1 << 16
+	MaxStages     = 62
+	maxTime       = 1e18 // ns, 31 years
+)
+
+// Apply returns a copy of m with settings overridden. Names are those of tracer/setting; an unknown one, one that replay
+// cannot vary and a set that contradicts itself or the model are refused with the reason.
+func (m *Model) Apply(overrides map[string]string) (*Model, error) {
+	out := *m
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
+		errs = append(errs, out.Policy.SetText(name, overrides[name]))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := out.Validate(); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// Validate reports every violation of the model at once.
+func (m *Model) Validate() error {
+	v := &checker{stages: map[string]bool{}}
+	v.policy(&m.Policy)
+	v.machine(&m.Machine)
+	v.stageLaws(m.Stages)
+	v.memory(&m.Memory)
+	if len(m.Partitions) == 0 {
+		v.bad("model has no partition to draw from")
+	}
+	for i := range m.Partitions {
+		v.partition(fmt.Sprintf("partition %d", i), &m.Partitions[i], &m.Policy)
+	}
+	for i := range m.Jobs {
+		v.job(fmt.Sprintf("job %d", i), &m.Jobs[i])
+	}
+	return errors.Join(v.errs...)
+}
+
+// checker collects violations, up to a bound.
+type checker struct {
+	errs   []error
+	stages map[string]bool
+}
+
+func (v *checker) bad(format string, args ...any) {
+	if len(v.errs) < 20 {
+		v.errs = append(v.errs, fmt.Errorf(format, args...))
+	}
+}
+
+func (v *checker) between(what string, n, low, high int64) {
+	if n < low || n > high {
+		v.bad("%s: %d is outside %d..%d", what, n, low, high)
+	}
+}
+
+func (v *checker) bound(what string, b Bound, low int64) {
+	if b != Unbounded && int64(b) < low {
+		v.bad("%s: %d is below %d", what, b, low)
+	}
+}
+
+func (v *checker) word(what, word string, allowed ...string) {
+	if !slices.Contains(allowed, word) {
+		v.bad("%s: %q is not one of %v", what, word, allowed)
+	}
+}
+
+func (v *checker) number(what string, x, low, high float64) {
+	if math.IsNaN(x) || x < low || x > high {
+		v.bad("%s: %g is outside %g..%g", what, x, low, high)
+	}
+}
+
+func (v *checker) policy(p *Policy) {
+	v.between("jobs", p.Jobs, 1, MaxPartitions)
+	v.between("partitions", p.Partitions, 1, MaxPartitions)
+	if p.Jobs > 0 && p.Partitions > MaxPartitions/p.Jobs {
+		v.bad("jobs × partitions: %d × %d is more than the %d partitions one replay takes", p.Jobs, p.Partitions, MaxPartitions)
+	}
+	v.bound("jobs_in_flight", p.JobsInFlight, 1)
+	v.between("partition_workers", p.PartitionWorkers, 1, MaxWorkers)
+	v.between("gpu_workers", p.GPUWorkers, 1, MaxWorkers)
+	v.between("devices", p.Devices, 1, 1024)
+	if p.GPUWorkers > 0 && p.Devices > MaxWorkers/p.GPUWorkers {
+		v.bad("gpu_workers × devices: %d × %d is more than %d workers", p.GPUWorkers, p.Devices, MaxWorkers)
+	}
+	v.bound("channel_capacity", p.ChannelCapacity, 0)
+	v.bound("byte_budget", p.ByteBudget, 1)
+	v.word("permit_release", p.PermitRelease, ReleaseSynthEnd, ReleaseSendAccepted, ReleaseGPUPickup, ReleaseFreed)
+	v.word("queue_order", p.QueueOrder, OrderFIFO, OrderPriority)
+}
+
+func (v *checker) machine(m *Machine) {
+	v.number("machine cpus", m.CPUs, 0, 1<<20)
+	v.between("machine lock_capacity", m.LockCapacity, 0, MaxWorkers)
+	v.bound("machine finalisers", m.Finalisers, 1)
+	v.number("machine turnaround_ns", m.TurnaroundNS, 0, maxTime)
+}
+
+func (v *checker) stageLaws(stages []Stage) {
+	if len(stages) > MaxStages {
+		v.bad("model has %d stages: at most %d", len(stages), MaxStages)
+	}
+	for i := range stages {
+		s := &stages[i]
+		if s.Name == "" || v.stages[s.Name] {
+			v.bad("stage %d: name %q is empty or used twice", i, s.Name)
+		}
+		v.stages[s.Name] = true
+		v.number("stage "+s.Name+" parallelism", s.Parallelism, 0, 1<<20)
+		v.number("stage "+s.Name+" weight", s.Weight, 0, 1<<20)
+		v.number("stage "+s.Name+" cv", s.CV, 0, 10)
+	}
+}
+
+func (v *checker) memory(m *Memory) {
+	v.word("memory law", m.Law, LawScratchHighWater, LawProportional, LawNone)
+	v.between("memory base_bytes", m.BaseBytes, -1<<50, 1<<50)
+	v.between("memory scratch_high_bytes", m.ScratchHigh, 0, 1<<50)
+	v.number("memory slope", m.Slope, -1, 100)
+	for i := range m.Resident {
+		v.change("memory resident", &m.Resident[i])
+	}
+	for i := range m.Later {
+		v.number("memory later at_ns", m.Later[i].AtNS, 0, maxTime)
+		v.change("memory later", &m.Later[i].Change)
+	}
+}
+
+func (v *checker) partition(what string, p *Partition, policy *Policy) {
+	v.between(what+" settled_bytes", p.SettledBytes, 0, 1<<50)
+	v.between(what+" early_bytes", p.EarlyBytes, 0, max(p.SettledBytes, 0))
+	if !policy.ByteBudget.AtMost(p.SettledBytes) {
+		v.bad("byte_budget: %d bytes never fit a partition's settled %d bytes: no partition could start", policy.ByteBudget, p.SettledBytes)
+	}
+	last := 0
+	for i := range p.Pieces {
+		at := slices.Index(Segments, p.Pieces[i].Segment)
+		if at < last {
+			v.bad("%s piece %d: segment %q is unknown or out of order", what, i, p.Pieces[i].Segment)
+		}
+		last = max(at, last)
+		v.piece(fmt.Sprintf("%s piece %d", what, i), &p.Pieces[i])
+	}
+	for _, b := range p.EarlyFree {
+		v.between(what+" early_free", int64(b), 0, MaxBuffers-1)
+	}
+}
+
+func (v *checker) job(what string, j *Job) {
+	v.number(what+" submit_ns", j.SubmitNS, 0, maxTime)
+	for i := range j.Before {
+		v.piece(what+" before", &j.Before[i])
+	}
+	for i := range j.After {
+		v.piece(what+" after", &j.After[i])
+	}
+}
+
+func (v *checker) piece(what string, p *Piece) {
+	if p.Stage != "" && !v.stages[p.Stage] {
+		v.bad("%s: stage %q has no law", what, p.Stage)
+	}
+	v.number(what+" solo_ns", p.SoloNS, 0, maxTime)
+	last := 0.0
+	for i := range p.Buffers {
+		v.change(what, &p.Buffers[i])
+		v.number(what+" buffer at", p.Buffers[i].At, last, 1)
+		last = max(last, p.Buffers[i].At)
+	}
+}
+
+// MaxBuffers bounds the buffers of one partition.
+const MaxBuffers = 1 << 16
+
+func (v *checker) change(what string, c *Change) {
+	v.word(what+" event", c.Event, trace.EventAlloc, trace.EventResize, trace.EventFill, trace.EventReclass, trace.EventPin,
+		trace.EventUnpin, trace.EventHandoff, trace.EventLastUse, trace.EventFree)
+	v.between(what+" buffer", int64(c.Buffer), 0, MaxBuffers-1)
+	v.between(what+" capacity_bytes", c.Capacity, 0, 1<<50)
+	v.between(what+" resident_bytes", c.Resident, 0, 1<<50)
+}

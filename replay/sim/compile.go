@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"slices"
+
+	"highwater/replay/pipeline"
+	"highwater/tracer/trace"
+)
+
+// compilePartition lays out one pool member's way under the policy.
+func (p *program) compilePartition(t *pipeline.Partition) way {
+	w := way{start: p.here(), settled: t.SettledBytes, early: t.EarlyBytes}
+	c := &partCompiler{program: p, part: t, held: ledger{}}
+	policy := &p.model.Policy
+	c.segment(pipeline.SegmentDispatch)
+	if p.budgeted() {
+		p.add(step{op: opBudget})
+	}
+	p.add(step{op: opPermit})
+	c.segment(pipeline.SegmentSynthesis)
+	p.add(step{op: opSynthEnd})
+	p.add(step{op: opSend})
+	c.onWorker(policy)
+	c.offWorker(policy)
+	w.buffers = c.buffers
+	return w
+}
+
+// budgeted says whether reservations are followed: where they are bounded, and in a trace.
+func (p *program) budgeted() bool {
+	return p.spans || p.model.Policy.ByteBudget != pipeline.Unbounded
+}
+
+// partCompiler walks one partition's pieces.
+type partCompiler struct {
+	*program
+	part    *pipeline.Partition
+	held    ledger
+	buffers int
+}
+
+// onWorker is from the receive to the end of the lock. With split_proving the GPU worker turns to its next item there.
+func (c *partCompiler) onWorker(policy *pipeline.Policy) {
+	lock := c.model.Machine.LockCapacity > 0
+	c.segment(pipeline.SegmentPickup)
+	if lock {
+		c.add(step{op: opLock})
+	}
+	c.segment(pipeline.SegmentGPU)
+	if policy.EarlyFree {
+		c.freeEarly()
+		if c.budgeted() && c.part.EarlyBytes > 0 {
+			c.add(step{op: opBudgetPart})
+		}
+	}
+	if !policy.SplitProving {
+		c.segment(pipeline.SegmentSplit)
+	}
+	if lock {
+		c.add(step{op: opUnlock})
+	}
+}
+
+// offWorker is from there to the partition's end. Without split_proving the worker stays to the last free.
+func (c *partCompiler) offWorker(policy *pipeline.Policy) {
+	if policy.SplitProving {
+		c.add(step{op: opWorkerDone})
+		if c.model.Machine.Finalisers != pipeline.Unbounded {
+			c.add(step{op: opFinaliser})
+		}
+		c.segment(pipeline.SegmentSplit)
+	}
+	c.segment(pipeline.SegmentFinalise)
+	if !policy.EarlyFree {
+		c.freeEarly()
+	}
+	c.freeRest()
+	c.add(step{op: opFreed})
+	if !policy.SplitProving {
+		c.add(step{op: opWorkerDone})
+	}
+	c.segment(pipeline.SegmentAfter)
+	c.freeRest()
+	c.add(step{op: opPartEnd})
+}
+
+func (c *partCompiler) segment(name string) {
+	for i := range c.part.Pieces {
+		if c.part.Pieces[i].Segment == name {
+			c.buffers = max(c.buffers, c.program.piece(&c.part.Pieces[i], c.held, c.part.EarlyFree))
+		}
+	}
+}
+
+// freeEarly frees the buffers that early_free places.
+func (c *partCompiler) freeEarly() {
+	for _, b := range c.part.EarlyFree {
+		c.program.free(b, c.held)
+	}
+}
+
+// freeRest frees what the pieces forgot, so that at the end only resident buffers live.
+func (c *partCompiler) freeRest() {
+	for _, b := range slices.Sorted(keys(c.held)) {
+		c.program.free(b, c.held)
+	}
+}
+
+func (p *program) free(buffer int, held ledger) {
+	old, ok := held[buffer]
+	if !ok {
+		return
+	}
+	old.Event, old.Capacity, old.Resident = trace.EventFree, 0, 0
+	p.change(held.apply(old), old)
+}
+
+// piece compiles one piece and returns one more than the highest buffer number in it. Frees of the buffers in
+// placed are left to the policy.
+func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) int {
+	stage, named := p.stageOf[piece.Stage]
+	spans := named && (p.spans || p.model.Stages[stage].CV > 0)
+	if spans {
+		p.add(step{op: opBegin, arg: stage})
+	}
+	class, done, buffers := p.classOf[piece.Stage], 0.0, 0
+	for _, c := range piece.Buffers {
+		buffers = max(buffers, c.Buffer+1)
+		if _, ok := held[c.Buffer]; !ok && c.Event != trace.EventAlloc {
+			continue
+		}
+		if c.Event == trace.EventFree && slices.Contains(placed, c.Buffer) {
+			continue
+		}
+		p.work(class, (c.At-done)*piece.SoloNS)
+		done = c.At
+		s := held.apply(c)
+		if p.spans || s.live != 0 || s.resident != 0 || s.scratch != 0 {
+			p.change(s, c)
+		}
+	}
+	p.work(class, (1-done)*piece.SoloNS)
+	if spans {
+		p.add(step{op: opEnd, arg: stage})
+	}
+	return buffers
+}
+
+// compileJob lays out a job's way.
+func (p *program) compileJob(j *pipeline.Job) way {
+	w := way{start: p.here()}
+	held := ledger{}
+	p.work(0, j.SubmitNS)
+	p.add(step{op: opSubmit})
+	for i := range j.Before {
+		w.buffers = max(w.buffers, p.piece(&j.Before[i], held, nil))
+	}
+	p.add(step{op: opDispatch})
+	for i := range j.After {
+		w.buffers = max(w.buffers, p.piece(&j.After[i], held, nil))
+	}
+	for _, b := range slices.Sorted(keys(held)) {
+		p.free(b, held)
+	}
+	p.add(step{op: opJobEnd})
+	return w
+}
+
+func keys(l ledger) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for b := range l {
+			if !yield(b) {
+				return
+			}
+		}
+	}
+}

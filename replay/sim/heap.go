@@ -1,0 +1,67 @@
+package sim
+
+// timer is one entry of a timerHeap: entity id ends its timed step at key.
+type timer struct {
+	key float64
+	seq uint32 // order of insertion, for equal keys
+	id  int32
+}
+
+func (a timer) before(b timer) bool {
+	return a.key < b.key || a.key == b.key && a.seq < b.seq
+}
+
+// timerHeap is a 4-ary heap: half the depth of a binary one, and four 16-byte children lie in one cache line.
+type timerHeap []timer
+
+func (h *timerHeap) push(t timer) {
+	a := append(*h, t)
+	i := len(a) - 1
+	for i > 0 {
+		parent := (i - 1) >> 2
+		if !t.before(a[parent]) {
+			break
+		}
+		a[i] = a[parent]
+		i = parent
+	}
+	a[i] = t
+	*h = a
+}
+
+// pop removes the least entry; the heap is not empty.
+func (h *timerHeap) pop() timer {
+	a := *h
+	top := a[0]
+	n := len(a) - 1
+	last := a[n]
+	a = a[:n]
+	*h = a
+	if n > 0 {
+		sink(a, last)
+	}
+	return top
+}
+
+// sink places t, starting from the hole at the root of a.
+func sink(a []timer, t timer) {
+	i, n := 0, len(a)
+	for {
+		child := i<<2 + 1
+		if child >= n {
+			break
+		}
+		least := child
+		for c := child + 1; c < min(child+4, n); c++ {
+			if a[c].before(a[least]) {
+				least = c
+			}
+		}
+		if !a[least].before(t) {
+			break
+		}
+		a[i] = a[least]
+		i = least
+	}
+	a[i] = t
+}

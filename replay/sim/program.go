@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"highwater/replay/pipeline"
+	"highwater/tracer/trace"
+)
+
+// opcode is what a step does.
+type opcode uint8
+
+const (
+	opWork       opcode = iota // spend work in a class; the only timed step
+	opMemory                   // a buffer event
+	opBegin                    // a stage's span begins
+	opEnd                      // and ends
+	opBudget                   // request and await the budget
+	opPermit                   // request and await the permit
+	opSynthEnd                 // the synthesis segment is over
+	opSend                     // send, await acceptance and a worker's receive
+	opLock                     // request and await the device's lock
+	opUnlock                   //
+	opBudgetPart               // give back what is freed early
+	opWorkerDone               // the GPU worker lets go of the partition
+	opFinaliser                // request and await a finaliser
+	opFreed                    // the last free is done
+	opPartEnd                  // the partition is over
+	opSubmit                   // the job requests admission
+	opDispatch                 // start the job's partitions and await their ends
+	opJobEnd                   // the job is over
+	opIdle                     // a GPU worker awaits an item
+	opLater                    // a buffer event of no job
+	opStop                     // end of a way that nobody awaits
+)
+
+// step is one instruction.
+type step struct {
+	op    opcode
+	class uint8   // of opWork: 0 is plain time, else the service class
+	arg   int32   // index of the stage (opBegin, opEnd) or of the change (opMemory)
+	work  float64 // of opWork, ns alone on the machine
+	// of opMemory: changes of live bytes, and of resident bytes apart for cpu_scratch
+	live, resident, scratch int64
+}
+
+// way is where an entity's steps begin, with the budget amounts of a partition.
+type way struct {
+	start          int32
+	settled, early int64
+	buffers        int
+}
+
+// program is a model compiled for one policy.
+type program struct {
+	model      *pipeline.Model
+	steps      []step
+	changes    []pipeline.Change
+	partitions []way // one a pool member
+	jobs       []way
+	worker     int32 // start of a GPU worker's way after it lets go of a partition
+	idle       int32 // start of its way at the beginning
+	later      int32
+	own        map[[2]int64]int32 // recorded (job, partition) to pool member
+	classes    []class
+	classOf    map[string]uint8
+	stageOf    map[string]int32
+	spans      bool // with opBegin and opEnd
+	start      levels
+	resident   int // buffers in Memory.Resident
+}
+
+// levels are the running sums of the ledger.
+type levels struct{ live, resident, scratch int64 }
+
+// Bounds of what one simulation is ready to hold.
+const maxSteps = 1 << 26
+
+func compile(m *pipeline.Model, spans bool) *program {
+	p := &program{
+		model: m, spans: spans, own: map[[2]int64]int32{}, classOf: map[string]uint8{}, stageOf: map[string]int32{},
+	}
+	p.compileStages()
+	for i := range m.Partitions {
+		t := &m.Partitions[i]
+		if _, ok := p.own[[2]int64{t.Job, t.Partition}]; !ok {
+			p.own[[2]int64{t.Job, t.Partition}] = int32(i)
+		}
+		p.partitions = append(p.partitions, p.compilePartition(t))
+	}
+	for i := range m.Jobs {
+		p.jobs = append(p.jobs, p.compileJob(&m.Jobs[i]))
+	}
+	if len(m.Jobs) == 0 {
+		p.jobs = append(p.jobs, p.compileJob(&pipeline.Job{}))
+	}
+	p.worker = p.here()
+	p.work(0, m.Machine.TurnaroundNS)
+	p.idle = p.here()
+	p.add(step{op: opIdle})
+	p.compileMemory()
+	return p
+}
+
+func (p *program) here() int32 { return int32(len(p.steps)) }
+func (p *program) add(s step)  { p.steps = append(p.steps, s) }
+
+func (p *program) work(class uint8, ns float64) {
+	if ns > 0 {
+		p.add(step{op: opWork, class: class, work: ns})
+	}
+}
+
+// compileStages gives each distinct contention law a service class.
+func (p *program) compileStages() {
+	type law struct{ parallelism, weight float64 }
+	known := map[law]uint8{}
+	for i, s := range p.model.Stages {
+		p.stageOf[s.Name] = int32(i)
+		if s.Parallelism == 0 || p.model.Machine.CPUs == 0 {
+			continue
+		}
+		l := law{s.Parallelism, s.Weight}
+		if l.weight == 0 {
+			l.weight = l.parallelism
+		}
+		if known[l] == 0 {
+			p.classes = append(p.classes, class{parallelism: l.parallelism, weight: l.weight})
+			known[l] = uint8(len(p.classes))
+		}
+		p.classOf[s.Name] = known[l]
+	}
+}
+
+// compileMemory sets the sums at the start and the way of what changes without a job.
+func (p *program) compileMemory() {
+	held := ledger{}
+	for _, c := range p.model.Memory.Resident {
+		s := held.apply(c)
+		p.start.live += s.live
+		p.start.resident += s.resident
+		p.start.scratch += s.scratch
+	}
+	p.later = p.here()
+	last := 0.0
+	for _, l := range p.model.Memory.Later {
+		p.work(0, l.AtNS-last)
+		last = max(last, l.AtNS)
+		s := held.apply(l.Change)
+		s.op = opLater
+		p.change(s, l.Change)
+	}
+	p.add(step{op: opStop})
+}
+
+func (p *program) change(s step, c pipeline.Change) {
+	s.arg = int32(len(p.changes))
+	p.changes = append(p.changes, c)
+	p.add(s)
+}
+
+// ledger follows the buffers of one way while it is compiled.
+type ledger map[int]pipeline.Change
+
+// apply is the memory step of a change. Events of a buffer that is not held do nothing.
+func (l ledger) apply(c pipeline.Change) step {
+	s := step{op: opMemory}
+	old, held := l[c.Buffer]
+	if held {
+		s.count(old, -1)
+	}
+	if c.Event == trace.EventFree {
+		delete(l, c.Buffer)
+		return s
+	}
+	if held || c.Event == trace.EventAlloc {
+		l[c.Buffer] = c
+		s.count(c, 1)
+	}
+	return s
+}
+
+func (s *step) count(c pipeline.Change, sign int64) {
+	if c.Space == trace.SpaceDevice {
+		return
+	}
+	s.live += sign * c.Capacity
+	if c.Class == trace.ClassCPUScratch {
+		s.scratch += sign * c.Resident
+	} else {
+		s.resident += sign * c.Resident
+	}
+}

@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"highwater/replay/pipeline"
+)
+
+// entity is a partition, a job or a GPU worker on its way.
+type entity struct {
+	pc     int32
+	job    int32
+	worker int32   // GPU worker that holds the partition, -1 for none
+	member int32   // pool member
+	live   int32   // of a job: partitions that are not freed
+	open   int32   // of a job: partitions that are not over
+	permit bool    // holds a permit
+	state  state   // what it waits for
+	budget int64   // bytes reserved
+	scale  float64 // of the work of the stage it is in
+	since  float64 // permit acquired, later received
+	locked float64 // lock acquired
+}
+
+// state is what an entity waits for.
+type state uint8
+
+const (
+	stateRun state = iota
+	stateNew
+	stateAdmission
+	stateBudget
+	statePermit
+	stateSend
+	stateChannel
+	stateLock
+	stateFinaliser
+	statePartitions
+	stateItem
+	stateOver
+)
+
+// Simulator runs one model again and again, reusing its memory. It is for one goroutine.
+type Simulator struct {
+	prog     *program
+	policy   pipeline.Policy
+	nParts   int32
+	nJobs    int32
+	nWorkers int32
+
+	now    float64
+	seq    uint32
+	timers timerHeap
+	shares shares
+	ents   []entity // partitions by (job, partition), then jobs, then workers, then one for Memory.Later
+	ready  []int32  // to be continued now; a stack of waves, see drain
+	head   int
+
+	jobs, permits, budget, finalisers gate
+	locks                             []gate
+	items, senders, receivers         waitQueue
+	channelCap                        int64
+
+	levels      levels
+	scratchHigh int64
+	stats       Stats
+	rng         rand.PCG
+	random      *rand.Rand
+	pool        []int32
+	tape        *tape // nil in statistics mode
+}
+
+// Draw says which partition of the pool each simulated partition is.
+type Draw struct {
+	Seed uint64
+	// Bootstrap draws partitions from a resampled pool, so that draws differ as repeated recordings would. Without it
+	// every partition is its recorded self, or the next one of the pool where there is none.
+	Bootstrap bool
+}
+
+// New compiles m. The model must not be changed while the simulator is in use.
+func New(m *pipeline.Model) (*Simulator, error) {
+	return newSimulator(m, false)
+}
+
+func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("compile model: %w", err)
+	}
+	p := compile(m, spans)
+	if len(p.steps) > maxSteps {
+		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds", len(p.steps), maxSteps)
+	}
+	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity)}
+	s.nJobs = int32(m.Policy.Jobs)
+	s.nParts = s.nJobs * int32(m.Policy.Partitions)
+	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)
+	s.shares = newShares(m.Machine.CPUs, p.classes)
+	s.ents = make([]entity, s.nParts+s.nJobs+s.nWorkers+1)
+	s.ready = make([]int32, 0, len(s.ents))
+	s.timers = make(timerHeap, 0, len(s.ents))
+	s.pool = make([]int32, len(m.Partitions))
+	s.random = rand.New(&s.rng)
+	s.makeQueues(m)
+	return s, nil
+}
+
+func (s *Simulator) makeQueues(m *pipeline.Model) {
+	priority := m.Policy.QueueOrder == pipeline.OrderPriority
+	n := int(s.nParts)
+	s.jobs = gate{capacity: int64(m.Policy.JobsInFlight), wait: newWaitQueue(false, int(s.nJobs))}
+	s.permits = gate{capacity: m.Policy.PartitionWorkers, wait: newWaitQueue(priority, n)}
+	s.budget = gate{capacity: int64(m.Policy.ByteBudget), wait: newWaitQueue(false, n)}
+	s.finalisers = gate{capacity: int64(m.Machine.Finalisers), wait: newWaitQueue(false, n)}
+	s.items = newWaitQueue(priority, n)
+	s.senders = newWaitQueue(priority, n)
+	s.receivers = newWaitQueue(false, int(s.nWorkers))
+	for range m.Policy.Devices {
+		s.locks = append(s.locks, gate{capacity: m.Machine.LockCapacity, wait: newWaitQueue(false, int(m.Policy.GPUWorkers))})
+	}
+}
+
+// Run simulates once and returns the statistics. The error is a *DeadlockError.
+func (s *Simulator) Run(d Draw) (Stats, error) {
+	s.reset(d)
+	s.start()
+	if len(s.shares.classes) == 0 {
+		s.loopPlain()
+	} else {
+		s.loopShared()
+	}
+	s.stats.FinalLiveBytes = s.levels.live
+	if s.stats.JobsDone != int64(s.nJobs) {
+		return s.stats, s.deadlock()
+	}
+	return s.stats, nil
+}
+
+// loopPlain is the engine where nothing contends.
+func (s *Simulator) loopPlain() {
+	for len(s.timers) > 0 {
+		t := s.timers.pop()
+		s.now = t.key
+		s.stats.Events++
+		s.run(t.id)
+		s.drain()
+	}
+}
+
+// loopShared is the engine with processor sharing: the next event is the earliest of the plain timers and of the classes.
+func (s *Simulator) loopShared() {
+	for {
+		before := math.Inf(1)
+		if len(s.timers) > 0 {
+			before = s.timers[0].key
+		}
+		at, class := s.shares.next(s.now, before)
+		if math.IsInf(at, 1) {
+			return
+		}
+		at = max(at, s.now)
+		s.shares.advance(at - s.now)
+		s.now = at
+		s.stats.Events++
+		if class < 0 {
+			s.run(s.timers.pop().id)
+		} else {
+			s.run(s.shares.end(class))
+		}
+		s.drain()
+	}
+}
+
+// drain continues the entities that were woken, in the order in which they were.
+func (s *Simulator) drain() {
+	for s.head < len(s.ready) {
+		id := s.ready[s.head]
+		s.head++
+		s.run(id)
+	}
+	s.ready, s.head = s.ready[:0], 0
+}
+
+func (s *Simulator) wake(id int32) { s.ready = append(s.ready, id) }
+
+func (s *Simulator) reset(d Draw) {
+	s.now, s.seq = 0, 0
+	s.timers = s.timers[:0]
+	s.shares.reset()
+	s.ready, s.head = s.ready[:0], 0
+	for _, g := range []*gate{&s.jobs, &s.permits, &s.budget, &s.finalisers} {
+		g.reset()
+	}
+	for i := range s.locks {
+		s.locks[i].reset()
+	}
+	s.items.reset()
+	s.senders.reset()
+	s.receivers.reset()
+	s.levels = s.prog.start
+	s.scratchHigh = max(s.prog.model.Memory.ScratchHigh, s.levels.scratch)
+	s.stats = Stats{}
+	s.rng.Seed(d.Seed, 0x9e3779b97f4a7c15)
+	s.fillPool(d.Bootstrap)
+	s.place(d.Bootstrap)
+}
+
+func (s *Simulator) fillPool(bootstrap bool) {
+	for i := range s.pool {
+		s.pool[i] = int32(i)
+		if bootstrap {
+			s.pool[i] = int32(s.random.Uint64N(uint64(len(s.pool))))
+		}
+	}
+}
+
+// place puts every entity at the start of its way.
+func (s *Simulator) place(bootstrap bool) {
+	perJob := int32(s.policy.Partitions)
+	for i := range s.nParts {
+		member := s.member(int64(i/perJob), int64(i%perJob), i, bootstrap)
+		s.ents[i] = entity{
+			pc: s.prog.partitions[member].start, job: i / perJob, worker: -1, member: member, scale: 1, state: stateNew,
+		}
+	}
+	for j := range s.nJobs {
+		member := j % int32(len(s.prog.jobs))
+		s.ents[s.nParts+j] = entity{pc: s.prog.jobs[member].start, job: j, worker: -1, member: member, scale: 1}
+	}
+	for w := range s.nWorkers {
+		s.ents[s.nParts+s.nJobs+w] = entity{pc: s.prog.idle, job: -1, worker: w, scale: 1}
+	}
+	s.ents[len(s.ents)-1] = entity{pc: s.prog.later, job: -1, worker: -1, scale: 1}
+}
+
+func (s *Simulator) member(job, partition int64, index int32, bootstrap bool) int32 {
+	n := int32(len(s.pool))
+	if bootstrap {
+		return s.pool[s.random.Uint64N(uint64(n))]
+	}
+	if m, ok := s.prog.own[[2]int64{job, partition}]; ok {
+		return m
+	}
+	return index % n
+}
+
+// start records what is there at time 0 and lets workers and jobs go.
+func (s *Simulator) start() {
+	if s.tape != nil {
+		s.tape.begin(s)
+	}
+	s.peaks()
+	for w := range s.nWorkers {
+		s.run(s.nParts + s.nJobs + w)
+	}
+	for j := range s.nJobs {
+		s.run(s.nParts + j)
+	}
+	s.run(int32(len(s.ents) - 1))
+	s.drain()
+}

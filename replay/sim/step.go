@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"math"
+
+	"highwater/replay/pipeline"
+	"highwater/tracer/trace"
+)
+
+// run continues an entity until it spends time or waits.
+func (s *Simulator) run(id int32) {
+	e := &s.ents[id]
+	for {
+		st := &s.prog.steps[e.pc]
+		e.pc++
+		switch st.op {
+		case opWork:
+			s.spend(st, e, id)
+			return
+		case opMemory:
+			s.memory(st, e, id)
+		default:
+			if !s.control(st, e, id) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Simulator) spend(st *step, e *entity, id int32) {
+	s.seq++
+	if st.class == 0 {
+		s.timers.push(timer{s.now + st.work*e.scale, s.seq, id})
+		return
+	}
+	s.shares.begin(st.class-1, st.work*e.scale, s.seq, id)
+}
+
+// memory applies a buffer event to the sums and their peaks.
+func (s *Simulator) memory(st *step, e *entity, id int32) {
+	s.levels.live += st.live
+	s.levels.resident += st.resident
+	s.levels.scratch += st.scratch
+	if st.live < 0 {
+		s.stats.MakespanNS = s.now
+	}
+	if s.tape != nil {
+		s.tape.change(s, st, e, id)
+	}
+	s.peaks()
+}
+
+func (s *Simulator) peaks() {
+	l := &s.levels
+	if l.live > s.stats.PeakLiveBytes {
+		s.stats.PeakLiveBytes, s.stats.PeakLiveNS = l.live, s.now
+	}
+	s.scratchHigh = max(s.scratchHigh, l.scratch)
+	s.stats.PeakResidentBytes = max(s.stats.PeakResidentBytes, l.resident+l.scratch)
+	if r := l.resident + s.scratchHigh; r > s.stats.PeakScratchLawBytes {
+		s.stats.PeakScratchLawBytes = r
+	}
+	if s.tape != nil {
+		s.tape.sample(s)
+	}
+}
+
+// control does the steps that neither spend time nor move bytes. It returns false when the entity must wait or is over.
+func (s *Simulator) control(st *step, e *entity, id int32) bool {
+	switch st.op {
+	case opBegin:
+		s.beginStage(st, e, id)
+	case opEnd:
+		e.scale = 1
+		if s.tape != nil {
+			s.tape.endSpan(s, id)
+		}
+	case opBudget:
+		return s.askBudget(e, id)
+	case opPermit:
+		return s.askPermit(e, id)
+	case opSynthEnd:
+		s.stats.SynthesisNS += s.now - e.since
+		s.releaseAt(pipeline.ReleaseSynthEnd, e, id)
+	case opSend:
+		return s.send(e, id)
+	case opLock, opUnlock:
+		return s.lockStep(st.op, e, id)
+	case opBudgetPart:
+		s.giveBudget(e, id, s.prog.partitions[e.member].early)
+	case opWorkerDone:
+		s.workerDone(e, id)
+	case opFinaliser:
+		return s.askFinaliser(e, id)
+	case opFreed:
+		s.freed(e, id)
+	default:
+		return s.lifeStep(st, e, id)
+	}
+	return true
+}
+
+// lifeStep does the steps of jobs and workers, and ends.
+func (s *Simulator) lifeStep(st *step, e *entity, id int32) bool {
+	switch st.op {
+	case opPartEnd:
+		s.partitionOver(e)
+	case opSubmit:
+		return s.askJob(e, id)
+	case opDispatch:
+		s.dispatch(e)
+	case opJobEnd:
+		s.jobOver(e)
+	case opIdle:
+		s.idle(e, id)
+	case opLater:
+		s.memory(st, e, id)
+		return true
+	}
+	return false
+}
+
+func (s *Simulator) beginStage(st *step, e *entity, id int32) {
+	if cv := s.prog.model.Stages[st.arg].CV; cv > 0 {
+		sigma2 := math.Log1p(cv * cv)
+		e.scale = math.Exp(s.random.NormFloat64()*math.Sqrt(sigma2) - sigma2/2)
+	}
+	if s.tape != nil {
+		s.tape.beginSpan(s, st.arg, e, id)
+	}
+}
+
+// ask requests amount from g. It returns false when id has to wait: it is woken when granted.
+func (s *Simulator) ask(g *gate, r resource, id int32, amount int64) bool {
+	g.wait.push(id)
+	g.maxWait = max(g.maxWait, g.wait.n)
+	s.queue(r, trace.EventRequest, id, operation{amount, g.level, g.wait.n})
+	return s.grant(g, r, id)
+}
+
+// grant serves those who wait for g, in order, while they fit. It reports whether asking was served; others are woken.
+func (s *Simulator) grant(g *gate, r resource, asking int32) bool {
+	served := false
+	for g.wait.n > 0 {
+		id := g.wait.first()
+		amount := s.amount(r, id)
+		if !g.fits(amount) {
+			break
+		}
+		g.wait.pop()
+		g.level += amount
+		s.granted(r, id)
+		s.queue(r, trace.EventAcquire, id, operation{amount, g.level, g.wait.n})
+		if id == asking {
+			served = true
+		} else {
+			s.wake(id)
+		}
+	}
+	return served
+}
+
+func (s *Simulator) give(g *gate, r resource, id int32, amount int64) {
+	g.level -= amount
+	s.queue(r, trace.EventRelease, id, operation{amount, g.level, g.wait.n})
+	s.grant(g, r, -1)
+}
+
+func (s *Simulator) amount(r resource, id int32) int64 {
+	if r == resourceBudget {
+		return s.prog.partitions[s.ents[id].member].settled
+	}
+	return 1
+}
+
+// granted notes what an entity now holds.
+func (s *Simulator) granted(r resource, id int32) {
+	e := &s.ents[id]
+	e.state = stateRun
+	m := &s.stats.QueueMax
+	switch r {
+	case resourcePermit:
+		e.permit, e.since = true, s.now
+		m.PermitsHeld = max(m.PermitsHeld, s.permits.level)
+	case resourceBudget:
+		e.budget = s.amount(r, id)
+		m.BudgetBytes = max(m.BudgetBytes, s.budget.level)
+	case resourceLock:
+		e.locked = s.now
+	case resourceJob:
+		m.JobsInFlight = max(m.JobsInFlight, s.jobs.level)
+	}
+}
+
+// operation is the numbers of a queue event.
+type operation struct {
+	amount, level int64
+	waiting       int
+}
+
+func (s *Simulator) queue(r resource, event string, id int32, op operation) {
+	if s.tape != nil {
+		s.tape.queue(s, r, event, id, op)
+	}
+}
+
+// resource names what a queue event is about.
+type resource uint8
+
+const (
+	resourceJob resource = iota
+	resourcePermit
+	resourceBudget
+	resourceChannel
+	resourceLock
+	resourceFinaliser // a model's own, not recorded
+)
