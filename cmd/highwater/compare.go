@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"highwater/analyze"
 	"highwater/tracer/trace"
 )
 
@@ -46,14 +47,14 @@ type comparedNanos struct {
 	ErrorRatio  *float64 `json:"error_ratio"`
 }
 
-// remainder is what the ledger does not explain of a run's peak RSS.
+// remainder is RSS - ledger: peak RSS less the peak of the ledger's resident bytes, as analyze reports it.
 type remainder struct {
 	Bytes *int64   `json:"bytes"`
 	Ratio *float64 `json:"ratio"` // of the peak RSS
 }
 
-// compareRuns sets the demo's figures side by side and judges them.
-func compareRuns(r *demoReport, logSize int) *comparison {
+// compareRuns sets the demo's figures side by side and judges them. held is the analysis of the remedy's run.
+func compareRuns(r *demoReport, held *analyze.Report, logSize int) *comparison {
 	settled := settledBytes(r.Held.Circuit)
 	c := &comparison{
 		PartitionSettledBytes: settled,
@@ -63,8 +64,8 @@ func compareRuns(r *demoReport, logSize int) *comparison {
 			r.Pileup.ProofIntervalNS, r.Prediction.ProofIntervalNS, r.Held.ProofIntervalNS,
 			errorRatio(r.Prediction.ProofIntervalNS, r.Held.ProofIntervalNS),
 		},
-		PileupRemainder: remainderOf(r.Pileup.PeakRSSBytes, r.Pileup.PeakLiveBytes),
-		HeldRemainder:   remainderOf(r.Held.PeakRSSBytes, r.Held.PeakLiveBytes),
+		PileupRemainder: remainderOf(r.Analysis),
+		HeldRemainder:   remainderOf(held),
 		Rho:             r.Pileup.Rho,
 		Misses:          []string{},
 	}
@@ -90,13 +91,11 @@ func errorRatio(predicted, measured *int64) *float64 {
 	return &r
 }
 
-func remainderOf(rss, ledger *int64) remainder {
-	if rss == nil || ledger == nil || *rss == 0 {
+func remainderOf(r *analyze.Report) remainder {
+	if r.Attribution == nil || r.Attribution.Remainder == nil {
 		return remainder{}
 	}
-	bytes := *rss - *ledger
-	ratio := float64(bytes) / float64(*rss)
-	return remainder{&bytes, &ratio}
+	return remainder{r.Attribution.Remainder.OfPeakBytes, r.Attribution.Remainder.OfPeakRatio}
 }
 
 func (c *comparison) judge(logSize int) {

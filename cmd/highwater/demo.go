@@ -147,21 +147,22 @@ func (d *demo) prove(release, name string) (*proveReport, error) {
 	return report, nil
 }
 
-func (d *demo) explain() error {
-	t, err := openTrace(d.ui, d.traceDir("pileup"))
-	if err != nil {
+func (d *demo) explain() (err error) {
+	d.say("\n2. What held the memory at its peak\n")
+	if d.report.Analysis, err = d.analyze("pileup"); err != nil || !d.text {
 		return err
+	}
+	return printExplanation(d.ui, d.report.Analysis)
+}
+
+// analyze analyzes one of the demo's traces. The counterfactual of its finding is step 3, replayed in full.
+func (d *demo) analyze(name string) (*analyze.Report, error) {
+	t, err := openTrace(d.ui, d.traceDir(name))
+	if err != nil {
+		return nil, err
 	}
 	defer t.Close()
-	// The counterfactual of the finding is step 3: replayed there in full, with a trace of its own.
-	if d.report.Analysis, err = analyzeTrace(d.ui, t, analyze.Options{}, false); err != nil {
-		return err
-	}
-	d.say("\n2. What held the memory at its peak\n")
-	if d.text {
-		return printExplanation(d.ui, d.report.Analysis)
-	}
-	return nil
+	return analyzeTrace(d.ui, t, analyze.Options{}, false)
 }
 
 func (d *demo) predict() error {
@@ -183,7 +184,11 @@ func (d *demo) predict() error {
 }
 
 func (d *demo) compare() error {
-	d.report.Comparison = compareRuns(&d.report, d.LogSize)
+	held, err := d.analyze("held")
+	if err != nil {
+		return err
+	}
+	d.report.Comparison = compareRuns(&d.report, held, d.LogSize)
 	return nil
 }
 
