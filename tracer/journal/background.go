@@ -117,19 +117,27 @@ func (j *Journal) leaveOldBlocks() {
 
 // unmapFinished unmaps segments all of whose blocks are finished and gives the bytes that stay mapped.
 func (j *Journal) unmapFinished() int64 {
+	finished, left := j.takeFinished()
+	for _, s := range finished { // takes a millisecond each: outside the lock, appenders may need that
+		s.unmap()
+	}
+	return left
+}
+
+func (j *Journal) takeFinished() (finished []*segment, leftBytes int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	kept := j.mapped[:0]
 	for _, s := range j.mapped {
 		if s.open.Load() == 0 {
-			s.unmap()
+			finished = append(finished, s)
 			continue
 		}
 		kept = append(kept, s)
 	}
 	clear(j.mapped[len(kept):])
 	j.mapped = kept
-	return int64(len(kept)) * j.opts.SegmentBytes
+	return finished, int64(len(kept)) * j.opts.SegmentBytes
 }
 
 // Close finishes the journal: later appends are refused, the counts are in the file, its lock is free. A second Close does nothing.

@@ -22,6 +22,9 @@ const (
 	kindEnd // one past the last kind
 )
 
+// UnknownWaiting in Parent of a queue record says that nobody counted who waits.
+const UnknownWaiting = 1<<32 - 1
+
 // Record is one 64-byte record, little-endian on disk, in this order. Ids are local to their source (one journal
 // is one source); sealing makes them unique over the trace. Ext says how many 64-byte extension records follow in the same block;
 // a group whose extension is not whole was never acknowledged.
