@@ -41,6 +41,7 @@ type format int
 
 const (
 	columns   format = iota // one line of numbers; what stands in parentheses is one column
+	cpuLine                 // columns, the first of them "cpu"
 	keyed                   // a line a figure: KEY VALUE, KEY: VALUE kB
 	single                  // one number, or "max"
 	stalls                  // PSI: some|full avg10=… total=MICROSECONDS
@@ -112,7 +113,7 @@ var files = [fileCount]fileInfo{
 	filePSIIO:    inProc("pressure/io", stalls, true),
 	fileMeminfo:  inProc("meminfo", keyed, true),
 	fileVmstat:   inProc("vmstat", keyed, true),
-	fileHostStat: inProc("stat", columns, true),
+	fileHostStat: inProc("stat", cpuLine, true),
 }
 
 // folders resolves every dir for a process; "" where there is none.

@@ -18,7 +18,11 @@ type reading struct {
 
 func newReading(rows int) reading { return reading{make([]float64, rows), make([]bool, rows)} }
 
+// set keeps a figure. One of 2^62 or more is none: it means "no limit", or a counter that fell below zero.
 func (r *reading) set(w *want, n uint64) {
+	if n >= unlimited {
+		return
+	}
 	r.value[w.index] = float64(n) * w.scale
 	r.ok[w.index] = true
 }
@@ -33,6 +37,10 @@ func (r *reading) parse(text []byte, f format, wants []want) {
 	switch f {
 	case columns:
 		r.parseColumns(text, wants)
+	case cpuLine:
+		if bytes.HasPrefix(text, allCPUs) {
+			r.parseColumns(text, wants)
+		}
 	case keyed:
 		r.parseKeyed(text, wants)
 	case single:
@@ -99,7 +107,7 @@ func (r *reading) parseKeyed(text []byte, wants []want) {
 	}
 }
 
-// parseSingle reads one number. "max" and the v1 number that means it are no value.
+// parseSingle reads one number; "max" is none.
 func (r *reading) parseSingle(text []byte, wants []want) {
 	line, _, ok := cutLine(text)
 	if !ok {
@@ -107,7 +115,7 @@ func (r *reading) parseSingle(text []byte, wants []want) {
 	}
 	token, _ := cutToken(line)
 	n, isNumber := parseUint(token)
-	if !isNumber || n >= unlimited {
+	if !isNumber {
 		return
 	}
 	for i := range wants {
@@ -141,6 +149,8 @@ func (r *reading) parseStalls(text []byte, wants []want) {
 var (
 	colon = []byte(":")
 	total = []byte(" total=")
+
+	allCPUs = []byte("cpu ")
 )
 
 // cutToken splits off the first run of non-blanks; it is empty when only blanks are left.

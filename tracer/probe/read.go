@@ -158,7 +158,7 @@ func (s *readers) readOne(rd *reader) {
 		s.readRuntime(rd.wants)
 	default:
 		var n int
-		n, rd.err = pread(rd.fd, s.buf, f != columns)
+		n, rd.err = pread(rd.fd, s.buf, f != cpuLine)
 		s.last.parse(s.buf[:n], f, rd.wants)
 	}
 }
