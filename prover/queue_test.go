@@ -8,15 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"highwater/tracer"
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // queueModel follows the operations of a resource and notes the first that a true resource could not have made.
 type queueModel struct {

@@ -154,7 +154,8 @@ func (r *run) describe(k keys) error {
 		Name: r.circuit.Name(), Constraints: int64(k.system.Constraints()),
 		DomainSize: int64(k.system.DomainSize()), KeyBytes: k.key.Bytes(), Wires: int64(k.system.Wires()),
 	}
-	base, err := measureBase(k.system.Bytes() + k.key.Bytes()) // all of it resident
+	// The ledger at this moment, all of it resident.
+	base, err := measureBase(k.system.Bytes() + k.key.Bytes() + r.rec.Stats().MappedBytes)
 	if err != nil {
 		r.warn(err.Error())
 	} else {

@@ -1,0 +1,157 @@
+package prover
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"highwater/tracer"
+	"highwater/tracer/journal"
+	"highwater/tracer/trace"
+)
+
+// kills is how many proving processes TestCrash kills.
+const kills = 10
+
+// TestCrash kills proving processes at random moments and recovers what they recorded: the trace is valid, no
+// acknowledged event is missing, and the spans that were open are there. The witness is a file of counters that is raised
+// only after an event was acknowledged, set-up child's included.
+func TestCrash(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 1))
+	t.Logf("seed of the moments: %d", seed)
+	warm := t.TempDir()
+	total := witnessed(startProve(t, warm).finish(t))
+	for i := range kills {
+		dir := warm
+		if i%5 == 4 { // these meet an empty cache, and mostly die in set-up
+			dir = t.TempDir()
+		}
+		p := startProve(t, dir)
+		moment := 1 + rng.Int64N(total)
+		p.killAt(t, moment)
+		counts := p.counts(t)
+		t.Logf("kill %d at %d of %d events", i, witnessed(counts), total)
+		checkRecovered(t, p.recover(t), counts)
+	}
+}
+
+// provingProcess is a run in a process of its own.
+type provingProcess struct {
+	cmd              *exec.Cmd
+	dir, witnessFile string
+	output           bytes.Buffer
+}
+
+func startProve(t *testing.T, cacheDir string) *provingProcess {
+	t.Helper()
+	parent := t.TempDir()
+	p := &provingProcess{dir: filepath.Join(parent, "run.hw"), witnessFile: filepath.Join(parent, "witness")}
+	job, err := json.Marshal(proveJob{Dir: p.dir, CacheDir: cacheDir, Settings: map[string]string{
+		"circuit": "mimc", "log_size": "11", "jobs": "4", "partitions": "3", "sample_hz": "100"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), proveEnv+"="+string(job), tracer.WitnessEnv+"="+p.witnessFile)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// finish waits for an undisturbed run.
+func (p *provingProcess) finish(t *testing.T) map[journal.Kind]int64 {
+	t.Helper()
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatalf("prove: %v: %s", err, p.output.String())
+	}
+	return p.counts(t)
+}
+
+func (p *provingProcess) counts(t *testing.T) map[journal.Kind]int64 {
+	t.Helper()
+	counts, err := tracer.ReadWitness(p.witnessFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+// killAt kills the process once it has had so many events acknowledged, or shortly before it would end.
+func (p *provingProcess) killAt(t *testing.T, moment int64) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	for {
+		counts, err := tracer.ReadWitness(p.witnessFile)
+		if err == nil && witnessed(counts) >= moment {
+			break
+		}
+		if len(ended) > 0 {
+			t.Fatalf("the process ended by itself: %v: %s", <-ended, p.output.String())
+		}
+		runtime.Gosched()
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// recover seals what was left. The set-up child dies with its parent, but not at the same instant.
+func (p *provingProcess) recover(t *testing.T) *trace.Data {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		_, err := trace.Recover(p.dir, trace.RecoverOptions{})
+		if err == nil {
+			return checkTrace(t, p.dir)
+		}
+		if !errors.Is(err, trace.ErrLiving) || time.Now().After(deadline) {
+			t.Fatalf("recover: %v", err)
+		}
+	}
+}
+
+func witnessed(counts map[journal.Kind]int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// checkRecovered compares a recovered trace with the witness: each kind has at least as many rows as were acknowledged, and the spans that
+// had begun and not ended are there, open.
+func checkRecovered(t *testing.T, d *trace.Data, counts map[journal.Kind]int64) {
+	t.Helper()
+	ended := int64(0)
+	for _, s := range d.Spans {
+		if s.EndNS != trace.Null {
+			ended++
+		}
+	}
+	found := map[journal.Kind]int64{
+		journal.KindBuffer: int64(len(d.Buffers)), journal.KindQueue: int64(len(d.Queues)),
+		journal.KindSample: int64(len(d.Samples)), journal.KindSpanBegin: int64(len(d.Spans)), journal.KindSpanEnd: ended,
+	}
+	for kind, n := range found {
+		if n < counts[kind] {
+			t.Errorf("%d events of kind %s recovered, %d were acknowledged", n, fmt.Sprint(kind), counts[kind])
+		}
+	}
+	if len(d.Manifest.Loss) > 0 {
+		t.Errorf("loss: %+v", d.Manifest.Loss)
+	}
+	if open := int64(len(d.Spans)) - ended; open > 0 && d.Manifest.ProcessEnd != trace.EndUnknown {
+		t.Errorf("%d spans are open and process_end is %q", open, d.Manifest.ProcessEnd)
+	}
+}
