@@ -127,6 +127,8 @@ func (s *Simulator) deliver() int32 {
 	id, worker := s.items.pop(), s.receivers.pop()
 	e := &s.ents[id]
 	e.worker, e.state, e.since = worker, stateRun, s.now
+	s.onWorkers++
+	s.stats.QueueMax.OnWorkers = max(s.stats.QueueMax.OnWorkers, s.onWorkers)
 	s.queue(resourceChannel, trace.EventRecv, id, operation{1, int64(s.items.n), s.senders.n})
 	s.releaseAt(pipeline.ReleaseGPUPickup, e, id)
 	return id
@@ -160,6 +162,7 @@ func (s *Simulator) workerDone(e *entity, _ int32) {
 		from = e.locked
 	}
 	s.stats.GPUNS += s.now - from
+	s.onWorkers--
 	id := s.nParts + s.nJobs + e.worker
 	s.ents[id].pc, s.ents[id].state = s.prog.worker, stateRun
 	e.worker = -1

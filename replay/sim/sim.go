@@ -65,6 +65,8 @@ type Simulator struct {
 
 	levels      levels
 	scratchHigh int64
+	working     int64 // partitions in synthesis
+	onWorkers   int64
 	stats       Stats
 	rng         rand.PCG
 	random      *rand.Rand
@@ -186,7 +188,7 @@ func (s *Simulator) drain() {
 func (s *Simulator) wake(id int32) { s.ready = append(s.ready, id) }
 
 func (s *Simulator) reset(d Draw) {
-	s.now, s.seq = 0, 0
+	s.now, s.seq, s.working, s.onWorkers = 0, 0, 0, 0
 	s.timers = s.timers[:0]
 	s.shares.reset()
 	s.ready, s.head = s.ready[:0], 0

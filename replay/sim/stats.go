@@ -41,6 +41,8 @@ type QueueMax struct {
 	BudgetWaiting  int64
 	LockWaiting    int64
 	JobsInFlight   int64
+	Synthesising   int64 // between the permit's acquire and the synthesis' end
+	OnWorkers      int64 // held by GPU workers
 }
 
 // Rho is what synthesis offers over what the GPU side can take; ok is false where nothing was measured.

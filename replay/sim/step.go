@@ -41,7 +41,7 @@ func (s *Simulator) memory(st *step, e *entity, id int32) {
 	s.levels.live += st.live
 	s.levels.resident += st.resident
 	s.levels.scratch += st.scratch
-	if st.live < 0 {
+	if st.live < 0 && st.op == opMemory {
 		s.stats.MakespanNS = s.now
 	}
 	if s.tape != nil {
@@ -80,6 +80,7 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	case opPermit:
 		return s.askPermit(e, id)
 	case opSynthEnd:
+		s.working--
 		s.stats.SynthesisNS += s.now - e.since
 		s.releaseAt(pipeline.ReleaseSynthEnd, e, id)
 	case opSend:
@@ -181,7 +182,9 @@ func (s *Simulator) granted(r resource, id int32) {
 	switch r {
 	case resourcePermit:
 		e.permit, e.since = true, s.now
+		s.working++
 		m.PermitsHeld = max(m.PermitsHeld, s.permits.level)
+		m.Synthesising = max(m.Synthesising, s.working)
 	case resourceBudget:
 		e.budget = s.amount(r, id)
 		m.BudgetBytes = max(m.BudgetBytes, s.budget.level)

@@ -1,0 +1,125 @@
+package replay
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"sort"
+	"sync"
+
+	"highwater/replay/pipeline"
+	"highwater/replay/sim"
+)
+
+// drawPlan is a number of simulations of one model.
+type drawPlan struct {
+	model     *pipeline.Model
+	n         int
+	seed      uint64
+	bootstrap bool
+	progress  func(done, total int)
+}
+
+// draw is the i-th draw of a plan: the same whatever ran before it.
+func (p *drawPlan) draw(i int) sim.Draw {
+	return sim.Draw{Seed: mix(p.seed + uint64(i)*0x9e3779b97f4a7c15), Bootstrap: p.bootstrap}
+}
+
+// mix is the finaliser of splitmix64: neighbouring seeds give unrelated draws.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// run simulates all draws on all cores and returns their statistics in the order of the draws.
+func (p *drawPlan) run(ctx context.Context) ([]sim.Stats, error) {
+	out := make([]sim.Stats, p.n)
+	w := &drawWork{plan: p, out: out}
+	workers := min(p.n, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() { w.work(ctx) })
+	}
+	group.Wait()
+	if w.err != nil {
+		return nil, w.err
+	}
+	return out, ctx.Err()
+}
+
+// drawWork is what the workers of a plan share.
+type drawWork struct {
+	plan *drawPlan
+	out  []sim.Stats
+
+	mu   sync.Mutex
+	next int
+	done int
+	err  error
+}
+
+func (w *drawWork) work(ctx context.Context) {
+	s, err := sim.New(w.plan.model)
+	for err == nil && ctx.Err() == nil {
+		i, ok := w.take()
+		if !ok {
+			return
+		}
+		if w.out[i], err = s.Run(w.plan.draw(i)); err == nil {
+			w.finish()
+		}
+	}
+	w.fail(err)
+}
+
+func (w *drawWork) take() (int, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next >= w.plan.n || w.err != nil {
+		return 0, false
+	}
+	w.next++
+	return w.next - 1, true
+}
+
+func (w *drawWork) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.done++
+	if w.plan.progress != nil {
+		w.plan.progress(w.done, w.plan.n)
+	}
+}
+
+func (w *drawWork) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// spread is a figure over the draws: the median (the lower of two), which a draw attains, and bounds of the middle 95 %.
+type spread struct {
+	median, low, high float64
+	index             int // the draw that attains the median
+}
+
+// spreadOf sorts value(i) over the draws; ok is false where a draw has no value (NaN) or there is none.
+func spreadOf(n int, value func(i int) float64) (s spread, ok bool) {
+	order, x := make([]int, n), make([]float64, n)
+	for i := range order {
+		order[i], x[i] = i, value(i)
+		if math.IsNaN(x[i]) {
+			return spread{}, false
+		}
+	}
+	if n == 0 {
+		return spread{}, false
+	}
+	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
+	at := func(q float64) float64 { return x[order[int(math.Round(q*float64(n-1)))]] }
+	mid := order[(n-1)/2]
+	return spread{median: x[mid], low: at(0.025), high: at(0.975), index: mid}, true
+}

@@ -1,0 +1,153 @@
+package fit
+
+import (
+	"slices"
+	"sort"
+
+	"highwater/replay/pipeline"
+	"highwater/tracer/trace"
+)
+
+// abc are the classes of what is dead when prove_start returns.
+var abc = []string{trace.ClassA, trace.ClassB, trace.ClassC}
+
+// partition makes a pool member of a recorded partition.
+func (t *timeline) partition(p *part, split bool, solo measure) pipeline.Partition {
+	numbers := map[int64]int{}
+	out := pipeline.Partition{Job: p.job, Partition: p.partition}
+	out.Pieces = model(p.pieces(t.dispatched(p.job), split), numbers, solo)
+	out.SettledBytes, out.EarlyBytes = p.settled()
+	started := p.spanTime(trace.StageProveStart, true)
+	for _, e := range p.buffers {
+		if e.Event == trace.EventFree && started != unset && e.TimeNS >= started && slices.Contains(abc, p.classAtAlloc(e.BufferID)) {
+			out.EarlyFree = append(out.EarlyFree, numbers[e.BufferID])
+		}
+	}
+	return out
+}
+
+func (p *part) classAtAlloc(id int64) string {
+	for _, e := range p.buffers {
+		if e.BufferID == id && e.Event == trace.EventAlloc {
+			return e.Class
+		}
+	}
+	return ""
+}
+
+// settled is what the partition reserves of a byte budget, and what of it goes back after the start: as recorded; without a
+// recorded reservation, what it held when it was sent.
+func (p *part) settled() (settled, early int64) {
+	held := map[int64]*trace.BufferEvent{}
+	for _, e := range p.buffers {
+		if e.TimeNS > p.send {
+			break
+		}
+		held[e.BufferID] = e
+		if e.Event == trace.EventFree {
+			delete(held, e.BufferID)
+		}
+	}
+	for _, e := range held {
+		if e.Class == trace.ClassCPUScratch || e.Space == trace.SpaceDevice {
+			continue
+		}
+		settled += e.CapacityBytes
+		if slices.Contains(abc, p.classAtAlloc(e.BufferID)) {
+			early += e.CapacityBytes
+		}
+	}
+	if p.reserved > 0 {
+		settled = p.reserved
+	}
+	if p.early > 0 {
+		early = p.early
+	}
+	return settled, min(early, settled)
+}
+
+// dispatched is when a job let its partitions go: at its admission, or after what the job itself did first.
+func (t *timeline) dispatched(id int64) int64 {
+	j := t.jobs[id]
+	at := j.admitted
+	asked := t.firstRequest(id)
+	for _, s := range j.spans {
+		if s.EndNS <= asked {
+			at = max(at, s.EndNS)
+		}
+	}
+	return at
+}
+
+// firstRequest is when the first of a job's partitions asked for anything.
+func (t *timeline) firstRequest(id int64) int64 {
+	at := int64(unset)
+	for k, p := range t.parts {
+		if k.job == id && p.request != unset && (at == unset || p.request < at) {
+			at = p.request
+		}
+	}
+	return at
+}
+
+// lastEnd is when the last of a job's partitions was over.
+func (t *timeline) lastEnd(id int64) int64 {
+	at := int64(unset)
+	for k, p := range t.parts {
+		if k.job != id {
+			continue
+		}
+		at = max(at, p.freed)
+		for _, s := range p.spans {
+			at = max(at, s.EndNS)
+		}
+	}
+	return at
+}
+
+// jobsOf makes the pool of jobs.
+func (t *timeline) jobsOf(solo measure) []pipeline.Job {
+	ids := make([]int64, 0, len(t.jobs))
+	for id := range t.jobs {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
+	var out []pipeline.Job
+	for _, id := range ids {
+		j := t.jobs[id]
+		if j.submitted == unset || j.admitted == unset {
+			continue
+		}
+		out = append(out, t.jobOf(j, solo))
+	}
+	return out
+}
+
+func (t *timeline) jobOf(j *job, solo measure) pipeline.Job {
+	var before, after []*trace.Span
+	dispatched, last := t.dispatched(j.id), t.lastEnd(j.id)
+	for _, s := range j.spans {
+		if s.EndNS <= dispatched {
+			before = append(before, s)
+		} else if s.BeginNS >= last {
+			after = append(after, s)
+		}
+	}
+	end := last
+	for _, s := range after {
+		end = max(end, s.EndNS)
+	}
+	head := cut(segmentBound{"", j.admitted, dispatched}, before)
+	tail := cut(segmentBound{"", last, end}, after)
+	all := append(slices.Clone(head), tail...)
+	if len(all) == 0 && len(j.buffers) > 0 {
+		head = []piece{{begin: j.admitted, end: j.admitted}}
+		all = head
+	}
+	place(all, j.buffers)
+	out := pipeline.Job{Job: j.id, SubmitNS: float64(j.submitted - t.start)}
+	numbers := map[int64]int{}
+	out.Before = model(all[:len(head)], numbers, solo)
+	out.After = model(all[len(head):], numbers, solo)
+	return out
+}

@@ -1,0 +1,174 @@
+package fit
+
+import (
+	"slices"
+
+	"highwater/replay/pipeline"
+	"highwater/tracer/trace"
+)
+
+// piece is a stretch of a partition's or job's time: a stage's span, or a gap.
+type piece struct {
+	segment    string
+	stage      string
+	begin, end int64
+	buffers    []*trace.BufferEvent
+}
+
+// segmentBound is a segment's stretch of recorded time; waiting lies between segments.
+type segmentBound struct {
+	name       string
+	begin, end int64
+}
+
+// bounds cuts a complete partition's time into segments. dispatched is when its job let it go.
+func (p *part) bounds(dispatched int64, split bool) []segmentBound {
+	gpuBegin, pickupEnd := p.recv, p.recv
+	if p.locked != unset {
+		gpuBegin, pickupEnd = p.locked, p.lockAsked
+	}
+	gpuEnd, splitEnd := p.unlocked, p.unlocked
+	if at := p.spanTime(trace.StageBG2, false); at != unset && (!split || gpuEnd == unset) {
+		gpuEnd = at
+	}
+	if at := p.spanTime(trace.StageBG2, true); at != unset && (split || splitEnd == unset) {
+		splitEnd = at
+	}
+	if gpuEnd == unset {
+		gpuEnd = p.spanTime(trace.StageProveStart, true)
+	}
+	gpuEnd = max(gpuEnd, gpuBegin)
+	splitEnd = max(splitEnd, gpuEnd)
+	freed := max(p.freed, splitEnd)
+	end := max(p.spans[len(p.spans)-1].EndNS, freed)
+	request := p.request
+	if request == unset {
+		request = p.acquired
+	}
+	return []segmentBound{
+		{pipeline.SegmentDispatch, min(dispatched, request), request},
+		{pipeline.SegmentSynthesis, p.acquired, p.send},
+		{pipeline.SegmentPickup, p.recv, pickupEnd},
+		{pipeline.SegmentGPU, gpuBegin, gpuEnd},
+		{pipeline.SegmentSplit, gpuEnd, splitEnd},
+		{pipeline.SegmentFinalise, splitEnd, freed},
+		{pipeline.SegmentAfter, freed, end},
+	}
+}
+
+// spanTime is the begin or end of a stage's span, unset where there is none.
+func (p *part) spanTime(stage string, end bool) int64 {
+	for _, s := range p.spans {
+		if s.Stage != stage {
+			continue
+		}
+		if end {
+			return s.EndNS
+		}
+		return s.BeginNS
+	}
+	return unset
+}
+
+// cut lays spans into a segment: stages in order, gaps between. Spans that overlap the one before are left to it.
+func cut(b segmentBound, spans []*trace.Span) []piece {
+	var out []piece
+	at := b.begin
+	for _, s := range spans {
+		if s.BeginNS < at || s.BeginNS >= b.end || s.EndNS > b.end {
+			continue
+		}
+		if s.BeginNS > at {
+			out = append(out, piece{segment: b.name, begin: at, end: s.BeginNS})
+		}
+		out = append(out, piece{segment: b.name, stage: s.Stage, begin: s.BeginNS, end: s.EndNS})
+		at = s.EndNS
+	}
+	if b.end > at {
+		out = append(out, piece{segment: b.name, begin: at, end: b.end})
+	}
+	return out
+}
+
+// pieces is a complete partition's time, with its buffer events.
+func (p *part) pieces(dispatched int64, split bool) []piece {
+	slices.SortStableFunc(p.spans, func(a, b *trace.Span) int { return int(a.BeginSeq - b.BeginSeq) })
+	var out []piece
+	for _, b := range p.bounds(dispatched, split) {
+		out = append(out, cut(b, p.spans)...)
+	}
+	place(out, p.buffers)
+	return out
+}
+
+// place puts each event into the piece in which it happened; one that happened in a wait goes to the start of the next
+// piece, one after all to the end of the last.
+func place(pieces []piece, events []*trace.BufferEvent) {
+	i := 0
+	for _, e := range events {
+		for i < len(pieces)-1 && e.TimeNS > pieces[i].end {
+			i++
+		}
+		if i < len(pieces) {
+			pieces[i].buffers = append(pieces[i].buffers, e)
+		}
+	}
+}
+
+// measure says how long a stretch of a stage's service is in the model's terms.
+type measure func(stage string, begin, end int64) float64
+
+// frozen takes recorded time as it is.
+func frozen(_ string, begin, end int64) float64 { return float64(end - begin) }
+
+// measure is solo time by the law; of gaps, recorded time.
+func (c *clocks) measure(stage string, begin, end int64) float64 {
+	i, ok := c.h.index[stage]
+	if !ok {
+		return frozen(stage, begin, end)
+	}
+	return c.work(i, begin, end)
+}
+
+// model turns pieces into the model's, numbering buffers from 0 in order of appearance.
+func model(pieces []piece, numbers map[int64]int, solo measure) []pipeline.Piece {
+	out := make([]pipeline.Piece, 0, len(pieces))
+	for _, p := range pieces {
+		m := pipeline.Piece{Segment: p.segment, Stage: p.stage, SoloNS: solo(p.stage, p.begin, p.end)}
+		for _, e := range p.buffers {
+			c := changeOf(e, numbers)
+			at := min(max(e.TimeNS, p.begin), p.end)
+			if m.SoloNS > 0 {
+				c.At = min(1, max(0, solo(p.stage, p.begin, at)/m.SoloNS))
+			}
+			if n := len(m.Buffers); n > 0 {
+				c.At = max(c.At, m.Buffers[n-1].At)
+			}
+			m.Buffers = append(m.Buffers, c)
+		}
+		if m.SoloNS > 0 || len(m.Buffers) > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func changeOf(e *trace.BufferEvent, numbers map[int64]int) pipeline.Change {
+	n, ok := numbers[e.BufferID]
+	if !ok {
+		n = len(numbers)
+		numbers[e.BufferID] = n
+	}
+	return pipeline.Change{
+		Event: e.Event, Buffer: n, Class: e.Class, Space: e.Space,
+		Capacity: max(0, e.CapacityBytes), Resident: residentOf(e), Estimated: e.Estimated,
+	}
+}
+
+// residentOf is the resident bytes after an event; where they were not measured, all of the capacity.
+func residentOf(e *trace.BufferEvent) int64 {
+	if e.ResidentBytes == trace.Null {
+		return max(0, e.CapacityBytes)
+	}
+	return max(0, e.ResidentBytes)
+}
