@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -26,8 +25,7 @@ func TestMain(m *testing.M) {
 //
 //	status CODE highwater ARG…     the command exits with CODE, not just some failure
 //	json FILE PATH KIND|=VALUE     the value at PATH (a.b.0) is of KIND (number, string, null, bool, object, array) or equals VALUE
-//	until SECONDS COMMAND ARG…     the command succeeds within SECONDS, tried again and again
-//	truncate FILE BYTES, flip FILE OFFSET
+//	five FILE                      the five figures are numbers at top level
 func TestScripts(t *testing.T) {
 	keys := t.TempDir()
 	testscript.Run(t, testscript.Params{
@@ -39,7 +37,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": scriptStatus, "json": scriptJSON, "until": scriptUntil, "truncate": scriptTruncate, "flip": scriptFlip,
+			"status": scriptStatus, "json": scriptJSON, "five": scriptFive,
 		},
 	})
 }
@@ -60,19 +58,6 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
-	}
-}
-
-func scriptUntil(ts *testscript.TestScript, neg bool, args []string) {
-	seconds, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	for deadline := time.Now().Add(time.Duration(seconds) * time.Second); ; {
-		if err = ts.Exec(args[1], args[2:]...); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s: not within %d s: %v", strings.Join(args[1:], " "), seconds, err)
-		}
 	}
 }
 
@@ -134,20 +119,10 @@ func jsonKind(v any) string {
 	return "object"
 }
 
-func scriptTruncate(ts *testscript.TestScript, neg bool, args []string) {
-	n, err := strconv.ParseInt(args[1], 10, 64)
-	ts.Check(err)
-	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
-}
-
-func scriptFlip(ts *testscript.TestScript, neg bool, args []string) {
-	at, err := strconv.Atoi(args[1])
-	ts.Check(err)
-	path := ts.MkAbs(args[0])
-	text, err := os.ReadFile(path)
-	ts.Check(err)
-	text[at%len(text)] ^= 0x10
-	ts.Check(os.WriteFile(path, text, 0o666))
+func scriptFive(ts *testscript.TestScript, neg bool, args []string) {
+	for _, key := range []string{"peak_rss_bytes", "peak_live_bytes", "makespan_ns", "proof_interval_ns", "rho"} {
+		scriptJSON(ts, neg, []string{args[0], key, "number"})
+	}
 }
 
 // tempFile writes text to a file of its own.

@@ -17,7 +17,9 @@ type proveCmd struct {
 	Out      string `placeholder:"DIR.hw" help:"Trace directory to make (default: CIRCUIT-LOGSIZE-TIME.hw here)."`
 	NoRecord bool   `help:"Record no trace."`
 	CacheDir string `placeholder:"DIR" env:"HIGHWATER_CACHE_DIR" help:"Where keys are kept (default: highwater in the user's cache directory)."`
-	Config   string `placeholder:"FILE" env:"HIGHWATER_CONFIG" help:"TOML file of settings; environment and flags win over it."`
+	// BadWitness is for tests and for seeing what a failed job looks like.
+	BadWitness []string `hidden:"" placeholder:"JOB/PARTITION" help:"Make this partition's witness wrong."`
+	Config     string   `placeholder:"FILE" env:"HIGHWATER_CONFIG" help:"TOML file of settings; environment and flags win over it."`
 
 	settingFlags
 }
@@ -59,6 +61,10 @@ func (c *proveCmd) proverConfig(values *setting.Values) (prover.Config, error) {
 		Settings: values, CacheDir: c.CacheDir,
 		Program: "highwater", Args: os.Args[1:], Commit: v.Commit, Dirty: v.Dirty, Versions: v.Libraries,
 	}
+	var err error
+	if cfg.BadWitness, err = parseBadWitness(c.BadWitness); err != nil {
+		return cfg, err
+	}
 	switch {
 	case c.NoRecord && c.Out != "":
 		return cfg, badInput("leave one of them out", "--no-record and --out %s contradict each other", c.Out)
@@ -70,6 +76,17 @@ func (c *proveCmd) proverConfig(values *setting.Values) (prover.Config, error) {
 		cfg.Dir = fmt.Sprintf("%s-%s-%s.hw", values.Text("circuit"), values.Text("log_size"), time.Now().Format("20060102-150405"))
 	}
 	return cfg, checkNewDir(cfg.Dir)
+}
+
+func parseBadWitness(args []string) (bad []prover.JobPartition, err error) {
+	for _, text := range args {
+		var jp prover.JobPartition
+		if n, err := fmt.Sscanf(text+"\n", "%d/%d\n", &jp.Job, &jp.Partition); n != 2 || err != nil {
+			return nil, badInput("write it as --bad-witness 1/0", "--bad-witness %s: no JOB/PARTITION", text)
+		}
+		bad = append(bad, jp)
+	}
+	return bad, nil
 }
 
 // checkNewDir refuses a trace directory that would mix two traces.
