@@ -151,6 +151,7 @@ func (j *Journal) Close() error {
 	}
 	j.poke()
 	<-j.done
+	j.counter(ctrEvents).Store(uint64(j.Stats().Events))
 	j.counter(ctrClosed).Store(1)
 	err := j.release()
 	j.opts.OnMapped(0)

@@ -102,11 +102,15 @@ func (r *Reader) nothing() error {
 
 func (r *Reader) findGaps() {
 	want := uint32(0)
-	for _, s := range r.segments {
+	for i, s := range r.segments {
 		if s.number != want {
 			r.note(&DamageError{File: s.path, What: fmt.Sprintf("segments before it are missing: expected number %d", want)})
 		}
 		want = s.number + 1
+		// Close cuts the last segment to what is used; nothing else ever makes one shorter.
+		if s.size < r.head.segBytes && !(r.ledger.Clean && i == len(r.segments)-1) {
+			r.note(&DamageError{File: s.path, Offset: s.size, What: fmt.Sprintf("file ends early: a segment has %d bytes", r.head.segBytes)})
+		}
 	}
 }
 
@@ -160,6 +164,9 @@ func (r *Reader) finish() {
 		if s.Writer = -1; s.Count > 0 {
 			r.ledger.Losses = append(r.ledger.Losses, s)
 		}
+	}
+	if want := int64(c[ctrEvents]); r.ledger.Clean && want > r.events {
+		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d events are missing: it was closed with %d", want-r.events, want)})
 	}
 	if n := r.ledger.MissingBlocks; n > 0 {
 		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d blocks of %d bytes are missing", n, BlockBytes)})

@@ -109,6 +109,7 @@ const (
 	ctrWordsFull        // uses of a word that found no number
 	ctrCut              // attributes cut
 	ctrClosed           // 1: the journal was closed
+	ctrEvents           // when it was closed: events in it
 	ctrCount
 )
 

@@ -88,15 +88,16 @@ type Reader struct {
 	defined  []bool
 	sought   int // how often a missing word was looked for in what is still to be read
 
-	file  *os.File
-	seg   int    // index of the open segment; -1 before the first
-	buf   []byte // what was read of it at off
-	off   int64
-	block blockState
-	next  map[uint32]int64 // per writer, the number of the block to come
-	told  int64            // losses told by KindLoss records
-	entry Entry
-	err   error
+	file   *os.File
+	seg    int    // index of the open segment; -1 before the first
+	buf    []byte // what was read of it at off
+	off    int64
+	block  blockState
+	next   map[uint32]int64 // per writer, the number of the block to come
+	events int64            // handed out
+	told   int64            // losses told by KindLoss records
+	entry  Entry
+	err    error
 
 	counted  counters // of the first segment's head
 	finished bool

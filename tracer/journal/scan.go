@@ -108,6 +108,7 @@ func (r *Reader) nextInBlock() bool {
 		if r.digest(at) {
 			continue
 		}
+		r.events++
 		r.entry.Writer, r.entry.Pos = b.writer, b.number*BlockRecords+uint64(at)
 		return true
 	}
