@@ -9,12 +9,7 @@
 // (Finding.WhatIf); whoever can replay fills Finding.Counterfactual.
 package analyze
 
-import (
-	"errors"
-
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
-)
+import "highwater/analyze/memory"
 
 // Severity of a finding.
 type Severity string
@@ -121,14 +116,15 @@ type Status struct {
 	Why      string `json:"why,omitempty"` // what a not applicable analyzer lacks
 }
 
-// Report is everything Run found. Its JSON is the `--json` output of `highwater analyze`.
+// Report is everything Run found. Its JSON is the `--json` output of `highwater analyze`: the summary's keys at top level,
+// then these.
 type Report struct {
-	*Summary                     // the five figures stand at top level
-	Verdict       string         `json:"verdict"`  // one sentence
-	Findings      []Finding      `json:"findings"` // most severe first
-	NotApplicable []Status       `json:"not_applicable"`
-	Analyzers     []Status       `json:"analyzers"` // in the registry's order
-	Attribution   *memory.Report `json:"memory"`
+	*Summary
+	Verdict       string         `json:"verdict"`        // one sentence
+	Findings      []Finding      `json:"findings"`       // most severe first
+	NotApplicable []Status       `json:"not_applicable"` // the analyzers that could not look, and why
+	Analyzers     []Status       `json:"analyzers"`      // every analyzer that ran, in the registry's order
+	Memory        *memory.Report `json:"memory"`         // what held the bytes
 }
 
 // Worst is the highest severity of the findings, "" where there are none.
@@ -146,9 +142,4 @@ func (r *Report) Worst() Severity {
 type Options struct {
 	Only       []string           // analyzer names; empty means all
 	Thresholds map[string]float64 // analyzer.name to value
-}
-
-// Run analyzes t in one pass. An unknown analyzer or threshold name is an error that names the nearest one.
-func Run(t *trace.Trace, opts Options) (*Report, error) {
-	return nil, errors.New("analyze.Run: to be written")
 }

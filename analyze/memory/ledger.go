@@ -11,9 +11,12 @@ type Owner struct {
 	Job, Partition int64
 	Permits        int64 // held now
 
-	place Place
-	bytes int64 // of live host buffers, children apart from their pool
-	marks []placeMark
+	place   Place
+	bytes   int64 // of live host buffers, children apart from their pool
+	buffers int64 // live, in any space
+	had     bool  // it has owned a buffer
+	gone    bool  // its send was withdrawn
+	marks   []placeMark
 }
 
 type placeMark struct {
@@ -24,6 +27,11 @@ type placeMark struct {
 
 // Place is where the owner is now.
 func (o *Owner) Place() Place { return o.place }
+
+// counts says whether the owner is a partition under way: it ends with its last free, or when its send is withdrawn.
+func (o *Owner) counts() bool {
+	return o.Partition >= 0 && !o.gone && (!o.had || o.buffers > 0)
+}
 
 // waitsUnpermitted says that the partition finished synthesis, waits for a GPU worker, and holds no permit.
 func (o *Owner) waitsUnpermitted() bool {
@@ -144,7 +152,7 @@ func (l *Ledger) count(o *Owner, sign int64) {
 	l.touchedPlaces |= 1 << o.place
 	w := &l.places[o.place]
 	w.Bytes += sign * o.bytes
-	if o.Partition < 0 {
+	if !o.counts() {
 		return
 	}
 	w.Partitions += sign
@@ -178,8 +186,13 @@ func (l *Ledger) queue(e *trace.QueueEvent) {
 		return
 	}
 	o := l.owner(e.Job, e.Partition)
-	if kind == trace.ResourcePermit {
+	switch {
+	case kind == trace.ResourcePermit:
 		l.permit(o, e)
+	case kind == trace.ResourceChannel && e.Event == trace.EventCancel:
+		l.count(o, -1)
+		o.gone = true
+		l.count(o, 1)
 	}
 	if p, ok := l.kinds.afterQueue(e); ok {
 		l.reach(o, p)
@@ -246,3 +259,27 @@ func deviceOf(e *trace.BufferEvent) int64 {
 	}
 	return e.Device
 }
+
+// KindOf is the kind of a resource.
+func (l *Ledger) KindOf(resource string) string { return l.kinds.kind(resource) }
+
+// At is the partitions and bytes at a place now.
+func (l *Ledger) At(p Place) Waiting { return l.places[p] }
+
+// InFlight is the partitions now between the start of synthesis and the end of prove_start.
+func (l *Ledger) InFlight() int64 {
+	var n int64
+	for p := Synthesis; p <= GPU; p++ {
+		n += l.places[p].Partitions
+	}
+	return n
+}
+
+// OwnedBytes is the live host bytes that belong to jobs.
+func (l *Ledger) OwnedBytes() int64 { return l.Host.LiveBytes - l.places[Resident].Bytes }
+
+// OwnerOf is the owner with that job and partition, made if it is new.
+func (l *Ledger) OwnerOf(job, partition int64) *Owner { return l.owner(job, partition) }
+
+// Live is the live buffer with that id, nil where there is none.
+func (l *Ledger) Live(id int64) *Buffer { return l.buffers[id] }

@@ -86,7 +86,7 @@ func (l *Ledger) move(b *Buffer, d amounts) {
 	l.change(b, d)
 	b.CapacityBytes += d.bytes
 	b.ResidentBytes += d.resident
-	l.own(b, d.bytes)
+	l.own(b, d)
 	if b.ParentID == 0 {
 		t.ResidentBytes += d.resident
 		if !b.OnDevice() {
@@ -100,7 +100,7 @@ func (l *Ledger) move(b *Buffer, d amounts) {
 		p.childBytes += d.bytes
 		p.childRes += d.resident
 		l.change(p, amounts{-d.bytes, -d.resident, 0})
-		l.own(p, -d.bytes)
+		l.own(p, amounts{bytes: -d.bytes})
 	}
 }
 
@@ -116,24 +116,30 @@ func (b *Buffer) key() cellKey {
 	return cellKey{owner: b.Owner, class: b.class, stage: b.stage, dead: b.LastUseNS != trace.Null}
 }
 
-// own adds host bytes to the owner's sum.
-func (l *Ledger) own(b *Buffer, bytes int64) {
-	if b.OnDevice() || bytes == 0 {
+// own adds d to what the owner of b has. Its bytes are those of the host.
+func (l *Ledger) own(b *Buffer, d amounts) {
+	if b.OnDevice() {
+		d.bytes = 0
+	}
+	if d.bytes == 0 && d.buffers == 0 {
 		return
 	}
-	l.count(b.Owner, -1)
-	b.Owner.bytes += bytes
-	l.count(b.Owner, 1)
+	o := b.Owner
+	l.count(o, -1)
+	o.bytes += d.bytes
+	o.buffers += d.buffers
+	o.had = o.had || d.buffers > 0
+	l.count(o, 1)
 }
 
 // rekey moves what b holds itself to another cell: another owner, class or state.
 func (l *Ledger) rekey(b *Buffer, change func()) {
 	own := amounts{b.CapacityBytes - b.childBytes, b.ResidentBytes - b.childRes, 1}
 	l.change(b, own.negated())
-	l.own(b, -own.bytes)
+	l.own(b, own.negated())
 	change()
 	l.change(b, own)
-	l.own(b, own.bytes)
+	l.own(b, own)
 }
 
 func (l *Ledger) free(e *trace.BufferEvent, b *Buffer) {
@@ -150,7 +156,7 @@ func (l *Ledger) free(e *trace.BufferEvent, b *Buffer) {
 	// The cell holds what the children left of it.
 	d := amounts{b.childBytes, b.childRes, 0}
 	l.change(b, d)
-	l.own(b, d.bytes)
+	l.own(b, d)
 	l.move(b, amounts{-capacity, -resident, -1})
 	b.CapacityBytes, b.ResidentBytes = capacity, resident
 	delete(l.buffers, b.ID)
