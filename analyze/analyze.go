@@ -124,7 +124,7 @@ type Report struct {
 	Findings      []Finding      `json:"findings"`       // most severe first
 	NotApplicable []Status       `json:"not_applicable"` // the analyzers that could not look, and why
 	Analyzers     []Status       `json:"analyzers"`      // every analyzer that ran, in the registry's order
-	Memory        *memory.Report `json:"memory"`         // what held the bytes
+	Attribution   *memory.Report `json:"memory"`         // what held the bytes
 }
 
 // Worst is the highest severity of the findings, "" where there are none.

@@ -72,7 +72,7 @@ func (f *figures) summary() *Summary {
 		Jobs: f.jobs.count(), Partitions: l.PartitionCount(), Events: f.counts, Stages: f.stages.table(),
 		OpenSpans: f.openSpans, BaseBytes: m.BaseBytes,
 		Origin: m.Origin, Live: f.trace.Live, SealedBy: m.SealedBy, ProcessEnd: m.ProcessEnd, EndReason: m.EndReason,
-		Program: m.Program, Commit: m.Commit, Host: m.Host, Limit: m.Memory, Circuit: m.Circuit, Settings: m.Settings,
+		Program: m.Program, Commit: m.Commit, Host: m.Host, Memory: m.Memory, Circuit: m.Circuit, Settings: m.Settings,
 		Seed: m.Seed, Loss: m.Loss, Recorder: m.Recorder, DevicePeaks: []DevicePeak{},
 	}
 	if s.Settings == nil {

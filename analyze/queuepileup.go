@@ -203,7 +203,7 @@ func (p *pileupPass) evidence(s *Summary, m *memory.Report) Evidence {
 			Number{"gpu_ns", float64(s.RhoInputs.GPUNS)})
 	}
 	if ns, ok := p.timeToLimit(s); ok {
-		n = append(n, Number{"memory_limit_bytes", float64(s.Limit.EffectiveBytes)}, Number{"time_to_limit_ns", ns})
+		n = append(n, Number{"memory_limit_bytes", float64(s.Memory.EffectiveBytes)}, Number{"time_to_limit_ns", ns})
 	}
 	return Evidence{Numbers: n, Window: &Window{BeginNS: p.max.beginNS, EndNS: p.max.endNS}}
 }
@@ -215,10 +215,10 @@ func (p *pileupPass) timeToLimit(s *Summary) (float64, bool) {
 		at = s.PeakLiveBytes
 	}
 	perSecond := p.growth() * float64(p.max.peak.Bytes) / float64(p.max.peak.Partitions)
-	if at == nil || s.Limit.EffectiveBytes <= 0 || perSecond <= 0 {
+	if at == nil || s.Memory.EffectiveBytes <= 0 || perSecond <= 0 {
 		return 0, false
 	}
-	return math.Max(0, float64(s.Limit.EffectiveBytes-*at)) / perSecond * 1e9, true
+	return math.Max(0, float64(s.Memory.EffectiveBytes-*at)) / perSecond * 1e9, true
 }
 
 func (p *pileupPass) sentence(s *Summary, m *memory.Report) string {

@@ -28,9 +28,9 @@ func Run(t *trace.Trace, opts Options) (*Report, error) {
 	if err := memory.Walk(t, observers...); err != nil {
 		return nil, err
 	}
-	r := &Report{Summary: f.summary(), Memory: b.Report(), Findings: []Finding{}, NotApplicable: []Status{}}
+	r := &Report{Summary: f.summary(), Attribution: b.Report(), Findings: []Finding{}, NotApplicable: []Status{}}
 	for i, a := range chosen {
-		r.take(a.Doc(), passes[i].Finish(r.Summary, r.Memory), values)
+		r.take(a.Doc(), passes[i].Finish(r.Summary, r.Attribution), values)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(b.Severity.rank(), a.Severity.rank()) })
 	r.Verdict = r.verdict()
@@ -63,7 +63,7 @@ func (r *Report) verdict() string {
 	if n := len(r.NotApplicable); n > 0 {
 		v += fmt.Sprintf(" (%d not applicable)", n)
 	}
-	if p := r.Memory.Peak; p != nil && len(p.ByClass) > 0 {
+	if p := r.Attribution.Peak; p != nil && len(p.ByClass) > 0 {
 		v += fmt.Sprintf("; live bytes peaked at %s, most of it %s", units.Bytes(p.LiveBytes), p.ByClass[0].Name)
 	}
 	return v + "."

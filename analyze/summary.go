@@ -31,7 +31,7 @@ type Summary struct {
 	Program    string                   `json:"program,omitempty"`
 	Commit     string                   `json:"commit,omitempty"`
 	Host       trace.Host               `json:"host"`
-	Limit      trace.MemoryLimit        `json:"memory_limit"`
+	Memory     trace.MemoryLimit        `json:"memory_limit"`
 	Circuit    *trace.Circuit           `json:"circuit"`
 	Settings   map[string]trace.Setting `json:"settings"`
 	Seed       uint64                   `json:"seed"`
