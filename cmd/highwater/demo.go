@@ -140,11 +140,13 @@ func (d *demo) prove(release, name string) (*proveReport, error) {
 	if err := json.Unmarshal(out, report); err != nil {
 		return nil, fmt.Errorf("read what highwater prove printed: %w", err)
 	}
-	if d.text {
-		printFigures(d.ui.out, report.Summary)
-		fmt.Fprintf(d.ui.out, "  %d proofs, each accepted by gnark's verifier\n", report.Pipeline.Verified)
+	if !d.text {
+		return report, nil
 	}
-	return report, nil
+	w := tabbed(d.ui.out)
+	writeFigures(w, report.Summary)
+	fmt.Fprintf(w, "  proofs\t%d, each accepted by gnark's verifier\n", report.Pipeline.Verified)
+	return report, w.Flush()
 }
 
 func (d *demo) explain() (err error) {

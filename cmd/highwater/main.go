@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/consensys/gnark/logger"
+
+	"highwater/prover"
 )
 
 // cli is the command line's grammar.
@@ -30,10 +34,12 @@ type cli struct {
 	Demo       demoCmd       `cmd:"" help:"Reproduce the incident on this machine, predict the remedy, and check the prediction."`
 	Version    versionCmd    `cmd:"" help:"Print the version, and those of the schema and of the libraries that matter."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for your shell."`
-	SetupChild setupChildCmd `cmd:"" hidden:"" name:"setup-child" help:"Set up keys in a process of its own (prove starts it)."`
 }
 
-func main() { os.Exit(run(os.Stdout, os.Stderr, os.Args[1:])) }
+func main() {
+	logger.Disable() // gnark logs to stdout, which is the result's
+	os.Exit(run(os.Stdout, os.Stderr, os.Args[1:]))
+}
 
 // run is the whole program but for the exit: it turns the command's error into messages and a status.
 func run(stdout, stderr io.Writer, args []string) (code int) {
@@ -55,6 +61,10 @@ func highwater(ui *tui, args []string) error {
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if args[0] == prover.SetupSubcommand {
+		// The process in which prove sets keys up. It ends with its parent, which also handles Ctrl-C.
+		return prover.SetupMain(context.Background(), args[1:])
 	}
 	kctx, err := parser.Parse(args)
 	if errors.Is(err, errHelpPrinted) {

@@ -11,16 +11,14 @@ import (
 	"highwater/tracer/trace"
 )
 
-// printFigures prints the five headline figures.
-func printFigures(out io.Writer, s *analyze.Summary) {
-	w := tabbed(out)
-	defer w.Flush()
+// writeFigures writes the five headline figures as rows of a table.
+func writeFigures(w io.Writer, s *analyze.Summary) {
 	rss := bytesText(s.PeakRSSBytes)
 	if s.PeakRSSSource != "" {
 		rss += " (" + s.PeakRSSSource + ")"
 	}
 	fmt.Fprintf(w, "  peak RSS\t%s\n", rss)
-	fmt.Fprintf(w, "  peak live\t%s of recorded buffers\n", bytesText(s.PeakLiveBytes))
+	fmt.Fprintf(w, "  peak live\t%s\n", bytesText(s.PeakLiveBytes))
 	fmt.Fprintf(w, "  makespan\t%s\n", nanosText(s.MakespanNS))
 	fmt.Fprintf(w, "  proof interval\t%s\n", nanosText(s.ProofIntervalNS))
 	fmt.Fprintf(w, "  rho\t%s\n", ratioText(s.Rho))
@@ -29,8 +27,12 @@ func printFigures(out io.Writer, s *analyze.Summary) {
 // printInfo prints what a trace holds.
 func printInfo(ui *tui, dir string, s *analyze.Summary) error {
 	fmt.Fprintf(ui.out, "%s: %s\n\n", dir, traceState(s))
-	printFigures(ui.out, s)
-	printOrigins(ui.out, s)
+	w := tabbed(ui.out)
+	writeFigures(w, s)
+	writeOrigins(w, s)
+	if err := w.Flush(); err != nil {
+		return err
+	}
 	printStages(ui.out, s.Stages)
 	printSettings(ui.out, s.Settings)
 	printLoss(ui.out, s.LostEvents, s.Loss)
@@ -58,9 +60,7 @@ func traceState(s *analyze.Summary) string {
 	return strings.Join(words, ", ")
 }
 
-func printOrigins(out io.Writer, s *analyze.Summary) {
-	w := tabbed(out)
-	defer w.Flush()
+func writeOrigins(w io.Writer, s *analyze.Summary) {
 	j := s.Jobs
 	fmt.Fprintf(w, "  base\t%s (RSS - ledger after loading)\n", bytesText(s.BaseBytes))
 	fmt.Fprintf(w, "  jobs\t%d submitted, %d finished, %d failed, %d cancelled, %d open; %d partitions\n",

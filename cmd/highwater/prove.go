@@ -105,7 +105,11 @@ func proveWithProgress(ui *tui, cfg prover.Config) (*prover.Result, error) {
 	ctx, stop := ui.interruptible(func() string { return abandonedHint(cfg.Dir) })
 	defer stop()
 	p := ui.newProgress()
-	cfg.Progress = func(pr prover.Progress) { p.update(proverStep(pr)) }
+	cfg.Progress = func(pr prover.Progress) {
+		if pr.Phase != prover.PhaseDone {
+			p.update(proverStep(pr))
+		}
+	}
 	result, err := prover.Run(ctx, cfg)
 	p.done()
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -169,18 +173,19 @@ func reportProof(ui *tui, r *prover.Result, values *setting.Values) error {
 	case trace.EndInterrupted:
 		return fail(exitInterrupted, fmt.Errorf("interrupted: %d of %d jobs finished", r.JobsFinished, len(r.Jobs)), "")
 	case trace.EndFailed:
-		return fail(exitVerdict, fmt.Errorf("%d of %d jobs failed", r.JobsFailed, len(r.Jobs)), failedJobsHint(r))
+		return fail(exitVerdict, fmt.Errorf("%d of %d jobs failed; %s", r.JobsFailed, len(r.Jobs), firstFailure(r)),
+			"--json gives every job's reason")
 	}
 	return nil
 }
 
-func failedJobsHint(r *prover.Result) string {
+func firstFailure(r *prover.Result) string {
 	for _, j := range r.Jobs {
 		if j.State == prover.JobFailed {
 			return fmt.Sprintf("job %d, partition %d, stage %s: %s", j.Job, j.Partition, j.Stage, j.Reason)
 		}
 	}
-	return ""
+	return "no job says why"
 }
 
 // shownDir is dir as a user would type it.

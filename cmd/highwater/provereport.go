@@ -88,6 +88,7 @@ func unrecordedSummary(r *prover.Result, values *setting.Values) *analyze.Summar
 		Jobs:   analyze.Jobs{Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed, Cancelled: r.JobsSkipped},
 		Origin: trace.OriginRecorded, ProcessEnd: r.End, Program: "highwater", Commit: currentVersion().Commit,
 		Circuit: &r.Circuit, Seed: values.Uint("seed"), Settings: map[string]trace.Setting{},
+		Partitions:  len(r.Jobs) * int(values.Int("partitions")),
 		DevicePeaks: []analyze.DevicePeak{}, Stages: []analyze.Stage{}, Loss: []trace.Loss{}, Warnings: []string{},
 	}
 	if r.PeakRSS != nil {
@@ -103,8 +104,8 @@ func (r *proveReport) print(ui *tui) error {
 	c := r.Circuit
 	fmt.Fprintf(ui.out, "%s: %d of %d jobs, %d proofs verified by gnark (%s, %d constraints, backend %s)\n\n",
 		r.End, r.Jobs.Finished, len(r.JobResults), r.Pipeline.Verified, c.Name, c.Constraints, r.Backend)
-	printFigures(ui.out, r.Summary)
 	w := tabbed(ui.out)
+	writeFigures(w, r.Summary)
 	fmt.Fprintf(w, "  waiting at most\t%d partitions, synthesised and not yet with a GPU worker\n", r.Pipeline.WaitingPeak)
 	if r.Trace == nil {
 		fmt.Fprintf(w, "  trace\tnone (--no-record): peak live bytes and rho need one\n")
