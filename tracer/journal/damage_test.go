@@ -188,7 +188,8 @@ func TestRandomFlips(t *testing.T) {
 	}
 }
 
-// FuzzScan reads arbitrary bytes as the second segment of a good journal, and as the only one.
+// FuzzScan reads a segment made of an arbitrary head and arbitrary records, alone and behind a good one. Inputs are short, zeros
+// fill the head up: the fuzzer spends its time on bytes that matter.
 func FuzzScan(f *testing.F) {
 	dir, _ := small(f)
 	first, err := os.ReadFile(filepath.Join(dir, segmentName(0)))
@@ -199,12 +200,15 @@ func FuzzScan(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(first)
-	f.Add(second)
-	f.Add(second[:headerBytes+1000])
-	f.Add([]byte{})
-	f.Add(hostile(first))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	const head, records = offCounters + 8*ctrCount, 8 * RecordBytes
+	for _, b := range [][]byte{first, second, hostile(first)} {
+		f.Add(b[:head], b[headerBytes:headerBytes+records])
+	}
+	f.Add(second[:head], second[headerBytes+3:headerBytes+300])
+	f.Add([]byte{}, []byte{})
+	f.Add(first[:90], first[headerBytes:headerBytes+RecordBytes])
+	f.Fuzz(func(t *testing.T, head, records []byte) {
+		b := append(append(head, zeroBlock[:max(0, headerBytes-len(head))]...), records...)
 		for _, lead := range [][]byte{nil, first} {
 			dir := t.TempDir()
 			if lead != nil {
@@ -240,7 +244,7 @@ func scanAll(t *testing.T, dir string, size int) {
 		_, _ = DecodeSpan(e)
 		_ = r.Word(e.Word0) + r.Word(e.Word1)
 	}
-	if l := r.Ledger(); n > size/RecordBytes || l.Records > int64(size/RecordBytes) || r.Err() != nil || len(l.Damage) > maxDamage+1 {
+	if l := r.Ledger(); n > size/RecordBytes || l.Losses != nil && len(l.Losses) > size/RecordBytes+3 || l.Records > int64(size/RecordBytes) || r.Err() != nil || len(l.Damage) > maxDamage+1 {
 		t.Fatalf("%d records in %d bytes, error %v, ledger %+v", n, size, r.Err(), l)
 	}
 }

@@ -84,13 +84,13 @@ type Reader struct {
 	segments []segmentFile
 	live     bool // a writer holds the lock: a record without check is being written, not torn
 	ledger   Ledger
-	words    []string // by number; defined tells which are known
-	defined  []bool
-	sought   int // how often a missing word was looked for in what is still to be read
+	words    []word // by number, as far as known
+	sought   int    // how often a missing word was looked for in what is still to be read
 
 	file   *os.File
 	seg    int    // index of the open segment; -1 before the first
-	buf    []byte // what was read of it at off
+	chunk  []byte // what is read into
+	buf    []byte // what is left of it, from off on
 	off    int64
 	block  blockState
 	next   map[uint32]int64 // per writer, the number of the block to come
@@ -103,6 +103,11 @@ type Reader struct {
 	finished bool
 }
 
+type word struct {
+	text  string
+	known bool
+}
+
 type segmentFile struct {
 	path   string
 	number uint32
@@ -113,9 +118,8 @@ type segmentFile struct {
 func OpenReader(dir string) (*Reader, error) {
 	r := &Reader{
 		dir: dir, seg: -1, next: map[uint32]int64{},
-		words: make([]string, MaxWords+1), defined: make([]bool, MaxWords+1), buf: make([]byte, 0, readBytes),
+		words: []word{{known: true}},
 	}
-	r.defined[0] = true
 	var err error
 	if r.live, err = Locked(dir); err != nil {
 		return nil, err
@@ -155,10 +159,10 @@ func (r *Reader) Err() error { return r.err }
 
 // Word is the text of a word's number. 0 is "". A number without definition is "?" and its number, and counted.
 func (r *Reader) Word(n uint16) string {
-	if !r.defined[n] {
+	if int(n) >= len(r.words) || !r.words[n].known {
 		r.seekWord(n)
 	}
-	return r.words[n]
+	return r.words[n].text
 }
 
 // Ledger is what was found and missed so far; complete after Scan returned false.

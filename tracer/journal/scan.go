@@ -37,7 +37,7 @@ func (r *Reader) nextSegment() bool {
 		r.err = fmt.Errorf("open journal segment: %w", err)
 		return false
 	}
-	r.file, r.off, r.buf = f, headerBytes, r.buf[:0]
+	r.file, r.off, r.buf = f, headerBytes, nil
 	r.ledger.Segments++
 	r.ledger.Bytes += headerBytes
 	return true
@@ -71,11 +71,11 @@ func (r *Reader) fill() bool {
 	if left <= 0 {
 		return false
 	}
-	b := r.buf[:0:cap(r.buf)]
-	if cap(b) < readBytes {
-		b = make([]byte, 0, readBytes)
+	if r.chunk == nil {
+		blocks := (r.segments[r.seg].size + BlockBytes - 1) / BlockBytes
+		r.chunk = make([]byte, min(blocks*BlockBytes, readBytes)) // whole blocks; other segments are not larger
 	}
-	b = b[:min(left, readBytes)]
+	b := r.chunk[:min(left, int64(len(r.chunk)))]
 	n, err := r.file.ReadAt(b, r.off)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = fmt.Errorf("read journal segment: %w", err)
@@ -196,8 +196,14 @@ func (r *Reader) enterBlock(writer uint32, number int64) {
 
 func (r *Reader) define(e *Entry) {
 	n := min(int(e.ID), len(e.Extension))
-	r.words[e.Word0] = strings.ToValidUTF8(string(e.Extension[:n]), string(utf8.RuneError))
-	r.defined[e.Word0] = true
+	r.setWord(e.Word0, strings.ToValidUTF8(string(e.Extension[:n]), string(utf8.RuneError)))
+}
+
+func (r *Reader) setWord(n uint16, text string) {
+	for int(n) >= len(r.words) {
+		r.words = append(r.words, word{})
+	}
+	r.words[n] = word{text, true}
 }
 
 // seekWord looks for a word's definition in what was not read yet: another writer's block may hold it.
@@ -207,9 +213,9 @@ func (r *Reader) seekWord(n uint16) {
 		r.sought++
 		r.lookAhead()
 	}
-	if !r.defined[n] {
+	if int(n) >= len(r.words) || !r.words[n].known {
 		r.ledger.UnresolvedWords++
-		r.words[n], r.defined[n] = fmt.Sprintf("?%d", n), true
+		r.setWord(n, fmt.Sprintf("?%d", n))
 	}
 }
 
@@ -224,9 +230,9 @@ func (r *Reader) lookAhead() {
 	for ahead.Scan() {
 		continue
 	}
-	for n, ok := range ahead.defined {
-		if ok && !r.defined[n] {
-			r.words[n], r.defined[n] = ahead.words[n], true
+	for n, w := range ahead.words {
+		if w.known && (n >= len(r.words) || !r.words[n].known) {
+			r.setWord(uint16(n), w.text)
 		}
 	}
 }
