@@ -8,6 +8,7 @@ import (
 
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark/constraint"
+	"github.com/consensys/gnark/constraint/solver"
 
 	"highwater/prover/hostmem"
 )
@@ -246,7 +247,7 @@ func (s *solution) hint(h *hintOp) error {
 	for _, out := range outputs {
 		out.SetUint64(0)
 	}
-	err := s.hints[h.id](s.modulus, inputs, outputs)
+	err := callHint(s.hints[h.id], s.modulus, inputs, outputs)
 	for i, out := range outputs {
 		var v fr.Element
 		setBig(&v, out)
@@ -256,6 +257,16 @@ func (s *solution) hint(h *hintOp) error {
 		return fmt.Errorf("run hint before constraint %d: %w", s.next, err)
 	}
 	return nil
+}
+
+// callHint turns a panic of a hint function, which is a circuit's own code, into a failure of this partition alone.
+func callHint(f solver.Hint, modulus *big.Int, inputs, outputs []*big.Int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("hint panicked: %v", p)
+		}
+	}()
+	return f(modulus, inputs, outputs)
 }
 
 // setBig is v.SetBigInt with a short cut for bits, which most hints give.
