@@ -70,7 +70,7 @@ func stopped(ctx context.Context, err error) bool {
 // finish frees what p holds, bytes first, and gives back its budget and permit; after the job's last it gives back the job's
 // slot. It may follow any stage.
 func (pl *pipeline) finish(p *partition) {
-	if err := p.work.free(); err != nil {
+	if err := pl.dealloc(p); err != nil {
 		p.job.fail(failure{partition: p.index, stage: trace.StageDealloc, err: err})
 	}
 	if p.budget != nil {
@@ -86,6 +86,15 @@ func (pl *pipeline) finish(p *partition) {
 	if last {
 		pl.jobSlots.release(p.job.slot)
 	}
+}
+
+// dealloc frees what p holds; one that never had a permit holds nothing, and gets no span.
+func (pl *pipeline) dealloc(p *partition) error {
+	if p.permit == nil {
+		return p.work.free()
+	}
+	spec := stageSpec{name: trace.StageDealloc, worker: -1, threads: 1}
+	return pl.stage(p, spec, func(context.Context, tracer.Owner) error { return p.work.free() })
 }
 
 // settle notes the end of a partition, nil proof for one without; after its last it ends the job.

@@ -102,7 +102,7 @@ func TestRunRecords(t *testing.T) {
 		}
 	}
 	for _, stage := range []string{trace.StageWitness, trace.StageSynthesis, trace.StageProveStart, trace.StageBG2,
-		trace.StageFinalise, trace.StageVerify} {
+		trace.StageFinalise, trace.StageDealloc, trace.StageVerify} {
 		if stages[stage] != 4 {
 			t.Errorf("%d spans of stage %s, want 4", stages[stage], stage)
 		}
