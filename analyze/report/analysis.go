@@ -1,0 +1,316 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"highwater/analyze"
+	"highwater/analyze/memory"
+	"highwater/internal/units"
+)
+
+// Analysis writes a report of analyze.Run: the verdict, what held the memory at the peak, RSS against the ledger, each
+// finding with its evidence, and what could not be looked at.
+func Analysis(w io.Writer, r *analyze.Report, s Style) error {
+	p := &printer{w: w, style: s}
+	p.verdict(r)
+	p.blank()
+	p.figures(r.Summary)
+	if a := r.Attribution; a != nil {
+		p.attribution(a)
+		p.remainder(a.Remainder)
+	}
+	for i := range r.Findings {
+		p.blank()
+		p.finding(i+1, &r.Findings[i])
+	}
+	p.endings(r)
+	return p.err
+}
+
+// Explanation writes the part of a report that a reader in a hurry needs: what held the memory at the peak, and the findings in
+// one sentence each.
+func Explanation(w io.Writer, r *analyze.Report, s Style) error {
+	p := &printer{w: w, style: s}
+	if r.Attribution != nil {
+		p.attribution(r.Attribution)
+	}
+	p.blank()
+	if len(r.Findings) == 0 {
+		p.verdict(r)
+	}
+	for _, f := range r.Findings {
+		p.painted(string(f.Severity)+"  ", p.severity(f.Severity)+"  ", f.Sentence)
+		p.counterfactual("       ", f.Counterfactual)
+	}
+	return p.err
+}
+
+func (p *printer) severity(s analyze.Severity) string {
+	switch s {
+	case analyze.Error:
+		return p.style.paint(text.FgRed, string(s))
+	case analyze.Warning:
+		return p.style.paint(text.FgYellow, string(s))
+	}
+	return string(s)
+}
+
+func (p *printer) verdict(r *analyze.Report) {
+	lead := "clean"
+	shown := p.style.paint(text.FgGreen, lead)
+	if worst := r.Worst(); worst != "" {
+		lead, shown = string(worst), p.severity(worst)
+	}
+	p.painted(lead+"  ", shown+"  ", r.Verdict)
+}
+
+// figures are the five of the design, each with where it comes from.
+func (p *printer) figures(s *analyze.Summary) {
+	rss := KeyValue{Key: "peak RSS", Value: Value("_bytes", s.PeakRSSBytes)}
+	if s.PeakRSSSource != "" {
+		rss.Note = "(" + s.PeakRSSSource + ")"
+	}
+	rho := KeyValue{Key: "rho", Value: Value("rho", s.Rho)}
+	if in := s.RhoInputs; in != nil {
+		rho.Note = fmt.Sprintf("%d in synthesis at %s each, %d GPU workers at %s", in.PartitionWorkers, units.Nanos(in.SynthesisNS),
+			in.GPUWorkers, units.Nanos(in.GPUNS))
+		if in.LockNS != nil {
+			rho.Note += ", lock held " + units.Nanos(*in.LockNS)
+		}
+	}
+	p.keyValues("", []KeyValue{
+		rss,
+		{Key: "peak live", Value: Value("_bytes", s.PeakLiveBytes), Note: "of recorded buffers"},
+		{Key: "makespan", Value: Value("_ns", s.MakespanNS)},
+		{Key: "proof interval", Value: Value("_ns", s.ProofIntervalNS)},
+		rho,
+	})
+}
+
+// attribution is a table of classes by place at the peak.
+func (p *printer) attribution(m *memory.Report) {
+	a := m.Peak
+	if a == nil {
+		return
+	}
+	p.blank()
+	when := "from the first job's request on"
+	if m.Phase == memory.PhaseWhole {
+		when = "of the whole trace: it has no job"
+	}
+	p.heading(fmt.Sprintf("What held the memory at the peak: %s live at %s (%s)", units.Bytes(a.LiveBytes), units.Nanos(a.TimeNS), when))
+	places := placesOf(a)
+	g := Grid{Header: append([]string{"class", "bytes", "share"}, places...)}
+	held := map[[2]string]int64{}
+	for _, c := range a.ClassByPlace {
+		held[[2]string{c.Class, c.Place}] = c.Bytes
+	}
+	for _, c := range a.ByClass {
+		row := []string{c.Name, units.Bytes(c.Bytes), units.Percent(c.Ratio)}
+		for _, place := range places {
+			cell := ""
+			if n, ok := held[[2]string{c.Name, place}]; ok {
+				cell = units.Bytes(n)
+			}
+			row = append(row, cell)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	g.Rows = append(g.Rows, p.placeTotals(a, places), partitionRow(a, places))
+	p.grid(g)
+	if a.UnattributedBytes != 0 {
+		p.paragraph("  ", units.Bytes(a.UnattributedBytes)+" of live bytes belong to no known buffer: see ledger-audit.")
+	}
+	for _, s := range m.Series {
+		if s.Name == "live_bytes" {
+			p.sparkline("  live over time  ", s)
+		}
+	}
+}
+
+// placesOf are the places that held bytes at the peak, in the order in which a partition passes them.
+func placesOf(a *memory.Attribution) []string {
+	var names []string
+	for _, place := range memory.Places() {
+		if a.ByPlace.Find(place.String()).Bytes != 0 {
+			names = append(names, place.String())
+		}
+	}
+	return names
+}
+
+func (p *printer) placeTotals(a *memory.Attribution, places []string) []string {
+	row := []string{"all", units.Bytes(a.LiveBytes), ""}
+	for _, place := range places {
+		row = append(row, units.Bytes(a.ByPlace.Find(place).Bytes))
+	}
+	return row
+}
+
+func partitionRow(a *memory.Attribution, places []string) []string {
+	row := []string{"partitions", "", ""}
+	for _, place := range places {
+		i := slices.IndexFunc(a.Partitions, func(c memory.PlaceCount) bool { return c.Place == place })
+		cell := ""
+		if i >= 0 && a.Partitions[i].Partitions > 0 {
+			cell = units.Count(a.Partitions[i].Partitions)
+		}
+		row = append(row, cell)
+	}
+	return row
+}
+
+// remainder is RSS against the ledger.
+func (p *printer) remainder(r *memory.Remainder) {
+	if r == nil {
+		return
+	}
+	p.blank()
+	p.heading("RSS against the ledger (" + r.Source + ")")
+	var list []KeyValue
+	if r.PeakRSSBytes != nil {
+		list = append(list, KeyValue{"peak RSS - peak ledger", Value("_bytes", r.OfPeakBytes),
+			fmt.Sprintf("%s of the peak RSS; %s (%s) - %s touched", Value("_ratio", r.OfPeakRatio), units.Bytes(*r.PeakRSSBytes),
+				r.PeakRSSSource, units.Bytes(r.ResidentPeak))})
+	}
+	list = append(list, KeyValue{"base", Value("_bytes", r.BaseBytes), "after loading, before the first job"})
+	point := func(key string, at *memory.Point, note string) {
+		if at != nil {
+			list = append(list, KeyValue{key, units.Bytes(at.RemainderBytes),
+				fmt.Sprintf("%s RSS - %s touched, at %s%s", units.Bytes(at.RSSBytes), units.Bytes(at.ResidentBytes), units.Nanos(at.TimeNS), note)})
+		}
+	}
+	if at := r.AtLivePeak; at != nil {
+		point("at the live peak", at, ", the nearest sample ("+units.Nanos(at.DistanceNS)+" away)")
+	}
+	point("at the highest sample", r.AtRSSPeak, "")
+	point("largest", r.Largest, "")
+	samples := fmt.Sprintf("%d of RSS", r.Samples)
+	if r.SampleGapNS != nil {
+		samples += ", one each " + units.Nanos(*r.SampleGapNS) + "; what happened between two is not seen"
+	}
+	p.keyValues("", append(list, KeyValue{Key: "samples", Value: samples}))
+}
+
+func (p *printer) finding(n int, f *analyze.Finding) {
+	id := f.ID
+	if f.Check != "" {
+		id += " / " + f.Check
+	}
+	p.line("%s  %s  %s", p.style.bold(fmt.Sprintf("Finding %d", n)), p.severity(f.Severity), p.style.bold(id))
+	p.paragraph("  ", f.Sentence)
+	p.evidence(&f.Evidence)
+	p.counterfactual("  ", f.Counterfactual)
+	p.paragraph("  remedy      ", f.Remedy)
+	p.paragraph("  refuted by  ", f.RefutedBy)
+	p.paragraph("  more        ", f.Page)
+}
+
+func (p *printer) evidence(e *analyze.Evidence) {
+	var parts []string
+	for _, n := range e.Numbers {
+		parts = append(parts, Label(n.Name)+" "+Value(n.Name, n.Value))
+	}
+	if e.Window != nil {
+		parts = append(parts, "from "+units.Nanos(e.Window.BeginNS)+" to "+units.Nanos(e.Window.EndNS))
+	}
+	if len(e.Buffers) > 0 {
+		parts = append(parts, "buffers "+ids(e.Buffers))
+	}
+	if len(e.Spans) > 0 {
+		parts = append(parts, "spans "+ids(e.Spans))
+	}
+	if len(e.Seqs) > 0 {
+		parts = append(parts, "seq "+ids(e.Seqs))
+	}
+	p.paragraph("  evidence    ", strings.Join(parts, "; ")+".")
+	for _, t := range e.Tables {
+		p.evidenceTable(t)
+	}
+}
+
+func (p *printer) evidenceTable(t analyze.Table) {
+	g := Grid{Header: make([]string, 0, len(t.Columns)+1)}
+	for _, c := range t.Columns {
+		g.Header = append(g.Header, Label(c))
+	}
+	for i := range t.Columns {
+		if len(t.Rows) > 0 {
+			if _, word := t.Rows[0][i].(string); word && i > 0 {
+				g.Left = append(g.Left, i)
+			}
+		}
+	}
+	for _, r := range t.Rows {
+		row := make([]string, len(r))
+		for i, v := range r {
+			row[i] = Value(t.Columns[i], v)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	p.grid(g)
+}
+
+func ids(list []int64) string {
+	words := make([]string, len(list))
+	for i, id := range list {
+		words[i] = fmt.Sprint(id)
+	}
+	return strings.Join(words, " ")
+}
+
+func (p *printer) counterfactual(indent string, c *analyze.Counterfactual) {
+	if c == nil {
+		return
+	}
+	lead := indent + "replayed    "
+	with := settingsText(c.Settings)
+	if c.Error != "" {
+		p.paragraph(lead, fmt.Sprintf("with %s: not possible: %s", with, c.Error))
+		return
+	}
+	parts := []string{
+		"peak live " + Value("_bytes", c.PeakLiveBytes) + between(c.PeakLiveBytesLow, c.PeakLiveBytesHigh),
+		"peak RSS " + Value("_bytes", c.PeakRSSBytes) + between(c.PeakRSSBytesLow, c.PeakRSSBytesHigh),
+		"proof interval " + Value("_ns", c.ProofIntervalNS),
+	}
+	p.paragraph(lead, fmt.Sprintf("with %s: %s.", with, strings.Join(parts, ", ")))
+}
+
+func between(low, high *int64) string {
+	if low == nil || high == nil {
+		return ""
+	}
+	return " (" + units.Bytes(*low) + " to " + units.Bytes(*high) + ")"
+}
+
+func settingsText(set map[string]string) string {
+	var words []string
+	for name, v := range set {
+		words = append(words, name+"="+v)
+	}
+	sort.Strings(words)
+	return strings.Join(words, " ")
+}
+
+// endings are what was not found, what could not be looked at, and doubts.
+func (p *printer) endings(r *analyze.Report) {
+	p.blank()
+	for _, s := range r.Analyzers {
+		switch s.Status {
+		case analyze.StatusClean:
+			p.paragraph("  clean           ", s.Analyzer)
+		case analyze.StatusNotApplicable:
+			p.paragraph("  not applicable  ", s.Analyzer+": "+s.Why)
+		}
+	}
+	for _, w := range r.Warnings {
+		p.paragraph("  doubt           ", w)
+	}
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"highwater/internal/units"
+)
+
+// Unknown is how a figure that is not known is shown.
+const Unknown = "not known"
+
+// Value formats a figure by the unit that its name ends in (_bytes, _ns, _ratio …). Pointers that are nil are Unknown.
+func Value(name string, v any) string {
+	switch x := v.(type) {
+	case nil:
+		return Unknown
+	case *int64:
+		if x == nil {
+			return Unknown
+		}
+		return whole(name, *x)
+	case *float64:
+		if x == nil {
+			return Unknown
+		}
+		return real(name, *x)
+	case int64:
+		return whole(name, x)
+	case int:
+		return whole(name, int64(x))
+	case float64:
+		return real(name, x)
+	}
+	return fmt.Sprint(v)
+}
+
+func whole(name string, v int64) string {
+	switch {
+	case strings.HasSuffix(name, "_bytes") || name == "bytes":
+		return units.Bytes(v)
+	case strings.HasSuffix(name, "_ns"):
+		return units.Nanos(v)
+	}
+	return units.Count(v)
+}
+
+func real(name string, v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return Unknown
+	case strings.HasSuffix(name, "_ratio"):
+		return units.Percent(v)
+	case strings.HasSuffix(name, "_gib_s"):
+		return strconv.FormatFloat(v, 'g', 3, 64) + " GiB·s"
+	case strings.HasSuffix(name, "_per_s"):
+		return strconv.FormatFloat(v, 'g', 3, 64) + " /s"
+	case v == math.Trunc(v) && math.Abs(v) < 1<<53 && name != "rho":
+		return whole(name, int64(v))
+	case strings.HasSuffix(name, "_bytes") || name == "bytes":
+		return units.FloatBytes(v)
+	case strings.HasSuffix(name, "_ns"):
+		return units.Nanos(int64(v))
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// unitsOf are endings of names that Value shows with the figure, so that Label leaves them out.
+var unitsOf = []string{"_bytes", "_ns", "_ratio", "_gib_s", "_per_s", "_partitions", "_buffers", "_events"}
+
+// Label is a figure's name for people: waiting_max_partitions is "waiting max".
+func Label(name string) string {
+	for _, u := range unitsOf {
+		if t, ok := strings.CutSuffix(name, u); ok {
+			name = t
+			break
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
