@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"highwater/analyze/memory"
 	"highwater/tracer/trace"
 )
 
@@ -95,5 +96,16 @@ func (c *exportCmd) exportPprof(_ *tui, t *trace.Trace) ([]exportedFile, error) 
 	if c.Pprof == "" {
 		return nil, nil
 	}
-	return nil, errors.New("no profile yet")
+	p, err := memory.Profile(t)
+	if err != nil {
+		return nil, traceFailure(err)
+	}
+	f, err := os.Create(c.Pprof)
+	if err != nil {
+		return nil, fmt.Errorf("write the profile: %w", err)
+	}
+	if err := errors.Join(p.Write(f), f.Close()); err != nil {
+		return nil, fmt.Errorf("write the profile %s: %w", c.Pprof, err)
+	}
+	return []exportedFile{{Path: c.Pprof, What: "profile", Rows: int64(len(p.Sample))}}, nil
 }

@@ -40,9 +40,14 @@ func (ui *tui) newProgress() progress {
 	return &lines{ui: ui, now: time.Now}
 }
 
+// isTerminal says whether bars can be drawn on w: a terminal that knows its width.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok {
+		return false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && os.Getenv("TERM") != "dumb"
 }
 
 type silence struct{}
@@ -87,12 +92,13 @@ func (s step) String() string {
 	return text
 }
 
-// bars draws one bar a phase; the bars of finished phases stay.
+// bars draws a bar for a phase that counts, which stays when it is over, and a spinner for one that does not, which goes.
 type bars struct {
 	mu        sync.Mutex
 	container *mpb.Progress
 	phase     string
 	bar       *mpb.Bar
+	spins     bool
 	// text is the current bar's. It is apart from mu: a bar reads it while it draws, and update waits for the bar.
 	text *atomic.Pointer[string]
 }
@@ -125,7 +131,8 @@ func (b *bars) start(s step) {
 	})
 	before := mpb.PrependDecorators(decor.Name(s.Phase, decor.WC{W: 9, C: decor.DindentRight}))
 	elapsed := decor.Elapsed(decor.ET_STYLE_MMSS)
-	if s.Total == 0 {
+	b.spins = s.Total == 0
+	if b.spins {
 		b.bar = b.container.AddSpinner(0, before, mpb.AppendDecorators(elapsed, show), mpb.BarWidth(1))
 		return
 	}
@@ -133,10 +140,10 @@ func (b *bars) start(s step) {
 	b.bar = b.container.AddBar(int64(s.Total), before, mpb.AppendDecorators(counts, elapsed, show))
 }
 
-// finish ends the current bar where it is: an unfinished phase keeps its count on the screen.
+// finish ends the current bar where it is: a phase that was cut short keeps its count.
 func (b *bars) finish() {
 	if b.bar != nil {
-		b.bar.Abort(false)
+		b.bar.Abort(b.spins)
 	}
 }
 

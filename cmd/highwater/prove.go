@@ -130,7 +130,7 @@ func proverStep(p prover.Progress) step {
 	s := step{Phase: p.Phase, Text: p.Message}
 	if p.Phase == prover.PhaseProve {
 		s.Done, s.Total = p.PartitionsDone, p.Partitions
-		s.Text = fmt.Sprintf("partitions proved, %d waiting for the GPU side, %d of %d jobs done", p.Waiting, p.JobsDone, p.Jobs)
+		s.Text = fmt.Sprintf("partitions, %d waiting, %d/%d jobs", p.Waiting, p.JobsDone, p.Jobs)
 		if p.JobsFailed > 0 {
 			s.Text += fmt.Sprintf(", %d failed", p.JobsFailed)
 		}
