@@ -12,6 +12,11 @@ func (p *program) compilePartition(t *pipeline.Partition) way {
 	w := way{start: p.here(), settled: t.SettledBytes, early: t.EarlyBytes}
 	c := &partCompiler{program: p, part: t, held: ledger{}}
 	policy := &p.model.Policy
+	w.synthGap, w.pickupGap = gaps(t, pipeline.SegmentSynthesis), gaps(t, pipeline.SegmentPickup)
+	w.lockGap = gaps(t, pipeline.SegmentGPU)
+	if !policy.SplitProving {
+		w.lockGap += gaps(t, pipeline.SegmentSplit)
+	}
 	c.segment(pipeline.SegmentDispatch)
 	if p.budgeted() {
 		p.add(step{op: opBudget})
@@ -22,8 +27,18 @@ func (p *program) compilePartition(t *pipeline.Partition) way {
 	p.add(step{op: opSend})
 	c.onWorker(policy)
 	c.offWorker(policy)
-	w.buffers = c.buffers
 	return w
+}
+
+// gaps is the time in a segment that no stage uses.
+func gaps(t *pipeline.Partition, segment string) float64 {
+	sum := 0.0
+	for i := range t.Pieces {
+		if t.Pieces[i].Segment == segment && t.Pieces[i].Stage == "" {
+			sum += t.Pieces[i].SoloNS
+		}
+	}
+	return sum
 }
 
 // budgeted says whether reservations are followed: where they are bounded, and in a trace.
@@ -34,18 +49,14 @@ func (p *program) budgeted() bool {
 // partCompiler walks one partition's pieces.
 type partCompiler struct {
 	*program
-	part    *pipeline.Partition
-	held    ledger
-	buffers int
+	part *pipeline.Partition
+	held ledger
 }
 
 // onWorker is from the receive to the end of the lock. With split_proving the GPU worker turns to its next item there.
 func (c *partCompiler) onWorker(policy *pipeline.Policy) {
-	lock := c.model.Machine.LockCapacity > 0
 	c.segment(pipeline.SegmentPickup)
-	if lock {
-		c.add(step{op: opLock})
-	}
+	c.add(step{op: opLock})
 	c.segment(pipeline.SegmentGPU)
 	if policy.EarlyFree {
 		c.freeEarly()
@@ -56,9 +67,7 @@ func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 	if !policy.SplitProving {
 		c.segment(pipeline.SegmentSplit)
 	}
-	if lock {
-		c.add(step{op: opUnlock})
-	}
+	c.add(step{op: opUnlock})
 }
 
 // offWorker is from there to the partition's end. Without split_proving the worker stays to the last free.
@@ -87,7 +96,7 @@ func (c *partCompiler) offWorker(policy *pipeline.Policy) {
 func (c *partCompiler) segment(name string) {
 	for i := range c.part.Pieces {
 		if c.part.Pieces[i].Segment == name {
-			c.buffers = max(c.buffers, c.program.piece(&c.part.Pieces[i], c.held, c.part.EarlyFree))
+			c.program.piece(&c.part.Pieces[i], c.held, c.part.EarlyFree)
 		}
 	}
 }
@@ -115,17 +124,15 @@ func (p *program) free(buffer int, held ledger) {
 	p.change(held.apply(old), old)
 }
 
-// piece compiles one piece and returns one more than the highest buffer number in it. Frees of the buffers in
-// placed are left to the policy.
-func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) int {
+// piece compiles one piece. Frees of the buffers in placed are left to the policy.
+func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 	stage, named := p.stageOf[piece.Stage]
 	spans := named && (p.spans || p.model.Stages[stage].CV > 0)
 	if spans {
 		p.add(step{op: opBegin, arg: stage})
 	}
-	class, done, buffers := p.classOf[piece.Stage], 0.0, 0
+	class, done := p.classOf[piece.Stage], 0.0
 	for _, c := range piece.Buffers {
-		buffers = max(buffers, c.Buffer+1)
 		if _, ok := held[c.Buffer]; !ok && c.Event != trace.EventAlloc {
 			continue
 		}
@@ -143,7 +150,6 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) int {
 	if spans {
 		p.add(step{op: opEnd, arg: stage})
 	}
-	return buffers
 }
 
 // compileJob lays out a job's way.
@@ -153,11 +159,11 @@ func (p *program) compileJob(j *pipeline.Job) way {
 	p.work(0, j.SubmitNS)
 	p.add(step{op: opSubmit})
 	for i := range j.Before {
-		w.buffers = max(w.buffers, p.piece(&j.Before[i], held, nil))
+		p.piece(&j.Before[i], held, nil)
 	}
 	p.add(step{op: opDispatch})
 	for i := range j.After {
-		w.buffers = max(w.buffers, p.piece(&j.After[i], held, nil))
+		p.piece(&j.After[i], held, nil)
 	}
 	for _, b := range slices.Sorted(keys(held)) {
 		p.free(b, held)

@@ -141,14 +141,23 @@ func (s *Simulator) idle(e *entity, _ int32) {
 	s.move(-1)
 }
 
+// lockStep requests the device's lock, or gives it back; without a lock it only takes the time.
 func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
+	way, locked := &s.prog.partitions[e.member], s.prog.model.Machine.LockCapacity > 0
 	lock := &s.locks[int64(e.worker)/s.policy.GPUWorkers]
 	if op == opUnlock {
-		s.stats.LockNS += s.now - e.locked
-		s.give(lock, resourceLock, id, 1)
+		s.stats.GPUNS += s.now - e.locked - way.lockGap
+		if locked {
+			s.stats.LockNS += s.now - e.locked
+			s.give(lock, resourceLock, id, 1)
+		}
 		return true
 	}
-	s.stats.GPUNS += s.now - e.since // up to here; the wait is left out
+	s.stats.GPUNS += s.now - e.since - way.pickupGap
+	e.locked = s.now
+	if !locked {
+		return true
+	}
 	e.state = stateLock
 	got := s.ask(lock, resourceLock, id, 1)
 	s.stats.QueueMax.LockWaiting = max(s.stats.QueueMax.LockWaiting, int64(lock.wait.n))
@@ -156,12 +165,8 @@ func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
 }
 
 // workerDone lets go of the GPU worker, which turns to its next item.
-func (s *Simulator) workerDone(e *entity, _ int32) {
-	from := e.since
-	if s.prog.model.Machine.LockCapacity > 0 {
-		from = e.locked
-	}
-	s.stats.GPUNS += s.now - from
+func (s *Simulator) workerDone(e *entity) {
+	s.stats.WorkerNS += s.now - e.since
 	s.onWorkers--
 	id := s.nParts + s.nJobs + e.worker
 	s.ents[id].pc, s.ents[id].state = s.prog.worker, stateRun

@@ -17,8 +17,8 @@ const (
 	opPermit                   // request and await the permit
 	opSynthEnd                 // the synthesis segment is over
 	opSend                     // send, await acceptance and a worker's receive
-	opLock                     // request and await the device's lock
-	opUnlock                   //
+	opLock                     // request and await the device's lock, where there is one
+	opUnlock                   // the part under the lock is over
 	opBudgetPart               // give back what is freed early
 	opWorkerDone               // the GPU worker lets go of the partition
 	opFinaliser                // request and await a finaliser
@@ -46,7 +46,8 @@ type step struct {
 type way struct {
 	start          int32
 	settled, early int64
-	buffers        int
+	// Gaps, which are not work: in the segments synthesis and pickup, and under the lock.
+	synthGap, pickupGap, lockGap float64
 }
 
 // program is a model compiled for one policy.

@@ -22,10 +22,11 @@ type Stats struct {
 	JobsDone   int64
 	Partitions int64 // finished
 
-	// Sums over partitions of a worker's own time, waiting excluded; divide by Partitions.
-	SynthesisNS float64 // permit acquired to synthesis done
-	GPUNS       float64 // received to let go, without the wait for the lock
-	LockNS      float64 // lock held
+	// Sums over partitions, in the terms of analyze's rho: stages only, without waits and gaps.
+	SynthesisNS float64 // synthesis segment
+	GPUNS       float64 // on the GPU worker up to the end of the lock
+	LockNS      float64 // lock held, 0 without a lock
+	WorkerNS    float64 // GPU workers' time with a partition in hand, waits and gaps included
 
 	QueueMax QueueMax
 }
@@ -61,7 +62,7 @@ func (s *Stats) GPUIdleRatio(workers int64) (ratio float64, ok bool) {
 	if s.MakespanNS <= 0 {
 		return 0, false
 	}
-	return max(0, 1-s.GPUNS/(s.MakespanNS*float64(workers))), true
+	return max(0, 1-s.WorkerNS/(s.MakespanNS*float64(workers))), true
 }
 
 // PeakRSSBytes is the peak of the resident set by the model's law; trace.Null where it has none.

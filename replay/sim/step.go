@@ -81,7 +81,7 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 		return s.askPermit(e, id)
 	case opSynthEnd:
 		s.working--
-		s.stats.SynthesisNS += s.now - e.since
+		s.stats.SynthesisNS += s.now - e.since - s.prog.partitions[e.member].synthGap
 		s.releaseAt(pipeline.ReleaseSynthEnd, e, id)
 	case opSend:
 		return s.send(e, id)
@@ -90,7 +90,7 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	case opBudgetPart:
 		s.giveBudget(e, id, s.prog.partitions[e.member].early)
 	case opWorkerDone:
-		s.workerDone(e, id)
+		s.workerDone(e)
 	case opFinaliser:
 		return s.askFinaliser(e, id)
 	case opFreed:
