@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"highwater/analyze"
+	"highwater/analyze/report"
 	"highwater/replay"
 	"highwater/tracer/trace"
 )
@@ -42,19 +43,19 @@ func (c *analyzeCmd) Run(ui *tui) error {
 		return err
 	}
 	defer t.Close()
-	report, err := analyzeTrace(ui, t, opts, c.WhatIf)
+	result, err := analyzeTrace(ui, t, opts, c.WhatIf)
 	if err != nil {
 		return err
 	}
 	if ui.json {
-		err = ui.printJSON(report)
+		err = ui.printJSON(result)
 	} else {
-		err = printAnalysis(ui, report)
+		err = report.Analysis(ui.out, result, report.StyleOf(ui.out))
 	}
 	if err != nil {
 		return err
 	}
-	if c.FailOn != "never" && report.Worst().AtLeast(analyze.Severity(c.FailOn)) {
+	if c.FailOn != "never" && result.Worst().AtLeast(analyze.Severity(c.FailOn)) {
 		return fail(exitVerdict, nil, "")
 	}
 	return nil
@@ -92,26 +93,20 @@ func parseThreshold(arg string) (threshold, error) {
 
 // analyzeTrace runs the analyzers and answers the what-ifs of their findings by replay.
 func analyzeTrace(ui *tui, t *trace.Trace, opts analyze.Options, whatIf bool) (*analyze.Report, error) {
-	report, err := analyze.Run(t, opts)
-	if err != nil {
-		return nil, traceFailure(err)
-	}
-	if !whatIf {
-		return report, nil
+	result, err := analyze.Run(t, opts)
+	if err != nil || !whatIf {
+		return result, traceFailure(err)
 	}
 	ctx, stop := ui.interruptible(nil)
 	defer stop()
-	if err := answerWhatIfs(ctx, t, report); err != nil {
-		return nil, err
-	}
-	return report, nil
+	return result, answerWhatIfs(ctx, t, result)
 }
 
 // answerWhatIfs fills the counterfactual of each finding that asks for one. Equal questions are replayed once.
-func answerWhatIfs(ctx context.Context, t *trace.Trace, report *analyze.Report) error {
+func answerWhatIfs(ctx context.Context, t *trace.Trace, result *analyze.Report) error {
 	answers := map[string]*analyze.Counterfactual{}
-	for i := range report.Findings {
-		f := &report.Findings[i]
+	for i := range result.Findings {
+		f := &result.Findings[i]
 		if len(f.WhatIf) == 0 {
 			continue
 		}

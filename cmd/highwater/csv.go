@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 
+	"highwater/analyze/memory"
+	"highwater/analyze/report"
 	"highwater/tracer/trace"
 )
 
@@ -36,7 +40,31 @@ func (c *exportCmd) exportCSV(_ *tui, t *trace.Trace) ([]exportedFile, error) {
 		}
 		files = append(files, f)
 	}
-	return files, nil
+	peak, err := c.exportPeak(t)
+	return append(files, peak...), err
+}
+
+// exportPeak writes what was live over time, down-sampled, and what held the memory at the peak.
+func (c *exportCmd) exportPeak(t *trace.Trace) ([]exportedFile, error) {
+	r, err := memory.Build(t)
+	if err != nil {
+		return nil, traceFailure(err)
+	}
+	var files []exportedFile
+	write := func(what string, to func(io.Writer) error) error {
+		var text bytes.Buffer
+		if err := to(&text); err != nil {
+			return err
+		}
+		f := exportedFile{Path: filepath.Join(c.CSV, what+".csv"), What: what, Rows: int64(bytes.Count(text.Bytes(), []byte{'\n'}) - 1)}
+		files = append(files, f)
+		return os.WriteFile(f.Path, text.Bytes(), 0o666)
+	}
+	err = write("series", func(w io.Writer) error { return report.SeriesCSV(w, r.Series) })
+	if err == nil && r.Peak != nil {
+		err = write("peak", func(w io.Writer) error { return report.PeakCSV(w, r.Peak) })
+	}
+	return files, err
 }
 
 func writeTable[T any](dir, name string, rows iter.Seq2[*T, error]) (exportedFile, error) {

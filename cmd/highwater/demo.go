@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"highwater/analyze"
+	"highwater/analyze/report"
 	"highwater/replay"
 )
 
@@ -136,17 +137,17 @@ func (d *demo) prove(release, name string) (*proveReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &proveReport{}
-	if err := json.Unmarshal(out, report); err != nil {
+	run := &proveReport{}
+	if err := json.Unmarshal(out, run); err != nil {
 		return nil, fmt.Errorf("read what highwater prove printed: %w", err)
 	}
 	if !d.text {
-		return report, nil
+		return run, nil
 	}
 	w := tabbed(d.ui.out)
-	writeFigures(w, report.Summary)
-	fmt.Fprintf(w, "  proofs\t%d, each accepted by gnark's verifier\n", report.Pipeline.Verified)
-	return report, w.Flush()
+	writeFigures(w, run.Summary)
+	fmt.Fprintf(w, "  proofs\t%d, each accepted by gnark's verifier\n", run.Pipeline.Verified)
+	return run, w.Flush()
 }
 
 func (d *demo) explain() (err error) {
@@ -154,7 +155,7 @@ func (d *demo) explain() (err error) {
 	if d.report.Analysis, err = d.analyze("pileup"); err != nil || !d.text {
 		return err
 	}
-	return printExplanation(d.ui, d.report.Analysis)
+	return report.Explanation(d.ui.out, d.report.Analysis, report.StyleOf(d.ui.out))
 }
 
 // analyze analyzes one of the demo's traces. The counterfactual of its finding is step 3, replayed in full.

@@ -12,7 +12,7 @@ import (
 type exportCmd struct {
 	Trace string `arg:"" help:"Trace to export; one that is still being written is read as it stands."`
 	Pprof string `placeholder:"FILE" help:"What was live at the peak, as a pprof profile: go tool pprof -http=: FILE."`
-	CSV   string `name:"csv" placeholder:"DIR" help:"The four tables as CSV files, with the columns of docs/format.md."`
+	CSV   string `name:"csv" placeholder:"DIR" help:"The four tables as CSV files with the columns of docs/format.md, and peak.csv and series.csv: what held the memory at the peak, and over time."`
 	Text  string `placeholder:"FILE" help:"The whole trace in the text form of docs/format.md; - is stdout."`
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"highwater/analyze"
+	"highwater/analyze/report"
 )
 
 type infoCmd struct {
@@ -27,5 +28,5 @@ func (c *infoCmd) Run(ui *tui) error {
 	if ui.json {
 		return ui.printJSON(summary)
 	}
-	return printInfo(ui, c.Trace, summary)
+	return report.Info(ui.out, summary, report.StyleOf(ui.out))
 }

@@ -22,6 +22,9 @@ func openTrace(ui *tui, dir string) (*trace.Trace, error) {
 
 // traceFailure is a failure to read a trace: the message, and the hint apart from it.
 func traceFailure(err error) error {
+	if err == nil {
+		return nil
+	}
 	var fe *trace.FileError
 	if !errors.As(err, &fe) {
 		return fail(exitUsage, err, "")

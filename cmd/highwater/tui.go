@@ -8,12 +8,13 @@ package main
 //   - A panic is a bug of ours: the user gets one line, and a file with the stack to send us.
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+
+	"highwater/analyze/report"
 )
 
 // Exit codes; design.md, "Commands".
@@ -90,15 +91,7 @@ func (ui *tui) note(format string, args ...any) {
 }
 
 // printJSON prints the result as one JSON object.
-func (ui *tui) printJSON(v any) error {
-	enc := json.NewEncoder(ui.out)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
-}
+func (ui *tui) printJSON(v any) error { return report.JSON(ui.out, v) }
 
 // internalError reports a panic without its stack, which goes to a file.
 func (ui *tui) internalError(panicked any, stack []byte) int {
