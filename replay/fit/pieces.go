@@ -12,6 +12,7 @@ type piece struct {
 	segment    string
 	stage      string
 	begin, end int64
+	span       *trace.Span // nil for a gap
 	buffers    []*trace.BufferEvent
 }
 
@@ -81,7 +82,7 @@ func cut(b segmentBound, spans []*trace.Span) []piece {
 		if s.BeginNS > at {
 			out = append(out, piece{segment: b.name, begin: at, end: s.BeginNS})
 		}
-		out = append(out, piece{segment: b.name, stage: s.Stage, begin: s.BeginNS, end: s.EndNS})
+		out = append(out, piece{segment: b.name, stage: s.Stage, begin: s.BeginNS, end: s.EndNS, span: s})
 		at = s.EndNS
 	}
 	if b.end > at {
@@ -106,13 +107,21 @@ func (p *part) pieces(dispatched int64, split bool) []piece {
 func place(pieces []piece, events []*trace.BufferEvent) {
 	i := 0
 	for _, e := range events {
-		for i < len(pieces)-1 && e.TimeNS > pieces[i].end {
+		for i < len(pieces)-1 && past(pieces[i], pieces[i+1], e) {
 			i++
 		}
 		if i < len(pieces) {
 			pieces[i].buffers = append(pieces[i].buffers, e)
 		}
 	}
+}
+
+// past says whether e came after the piece; where times are equal the order of the trace decides.
+func past(p, next piece, e *trace.BufferEvent) bool {
+	if e.TimeNS != p.end {
+		return e.TimeNS > p.end
+	}
+	return p.span != nil && e.Seq > p.span.EndSeq || next.span != nil && e.Seq > next.span.BeginSeq
 }
 
 // measure says how long a stretch of a stage's service is in the model's terms.
