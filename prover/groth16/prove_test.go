@@ -2,7 +2,6 @@ package groth16
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"testing"
 
@@ -132,5 +131,3 @@ func TestProofsVerifyAndDependOnSeedsOnly(t *testing.T) {
 		})
 	}
 }
-
-var _ = context.Background
