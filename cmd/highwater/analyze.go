@@ -102,7 +102,8 @@ func analyzeTrace(ui *tui, t *trace.Trace, opts analyze.Options, whatIf bool) (*
 	return result, answerWhatIfs(ctx, t, result)
 }
 
-// answerWhatIfs fills the counterfactual of each finding that asks for one. Equal questions are replayed once.
+// answerWhatIfs fills the counterfactual of each finding that asks for one. Equal questions are
+// replayed once.
 func answerWhatIfs(ctx context.Context, t *trace.Trace, result *analyze.Report) error {
 	answers := map[string]*analyze.Counterfactual{}
 	for i := range result.Findings {
@@ -122,7 +123,8 @@ func answerWhatIfs(ctx context.Context, t *trace.Trace, result *analyze.Report) 
 	return nil
 }
 
-// counterfactual is what replay says of other settings. That it cannot say is part of the answer, not a failure of analyze.
+// counterfactual is what replay says of other settings. That it cannot say is part of the answer,
+// not a failure of analyze.
 func counterfactual(ctx context.Context, t *trace.Trace, set map[string]string) *analyze.Counterfactual {
 	p, err := replay.Run(ctx, t, replay.Options{Set: set, Seed: 1})
 	if err != nil {

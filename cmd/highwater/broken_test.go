@@ -31,7 +31,8 @@ func flipped(b []byte, at int) []byte {
 	return c
 }
 
-// TestDamagedTrace: no reading command takes a damaged trace for a whole one, crashes on it, or buries the message.
+// TestDamagedTrace: no reading command takes a damaged trace for a whole one, crashes on it, or
+// buries the message.
 func TestDamagedTrace(t *testing.T) {
 	whole := proveSmall(t)
 	for _, file := range []string{"manifest.json", "spans.parquet", "buffers.parquet", "queues.parquet", "samples.parquet"} {

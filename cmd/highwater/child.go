@@ -12,9 +12,10 @@ import (
 	"syscall"
 )
 
-// runSelf runs this program again as a fresh process with args and gives its stdout. Its stderr is ours. Ctrl-C is passed
-// on once per press, and the child's clean end waited for: it is in a process group of its own, so that the terminal does
-// not interrupt it a second time. It dies with this process.
+// runSelf runs this program again as a fresh process with args and gives its stdout. Its stderr is
+// ours. Ctrl-C is passed on once per press, and the child's clean end waited for: it is in a
+// process group of its own, so that the terminal does not interrupt it a second time. It dies with
+// this process.
 func runSelf(ui *tui, args []string) ([]byte, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"highwater/analyze"
+	"highwater/analyze/report"
 	"highwater/tracer/trace"
 )
 
@@ -31,7 +32,8 @@ type comparison struct {
 	Misses []string `json:"misses"` // one sentence for each bar that was missed
 }
 
-// comparedBytes is one figure three times: under the incident's policy, predicted for the remedy, measured with it.
+// comparedBytes is one figure three times: under the incident's policy, predicted for the remedy,
+// measured with it.
 type comparedBytes struct {
 	PileupBytes     *int64   `json:"pileup_bytes"`
 	PredictedBytes  *int64   `json:"predicted_bytes"`
@@ -47,13 +49,15 @@ type comparedNanos struct {
 	ErrorRatio  *float64 `json:"error_ratio"`
 }
 
-// remainder is RSS - ledger: peak RSS less the peak of the ledger's resident bytes, as analyze reports it.
+// remainder is RSS - ledger: peak RSS less the peak of the ledger's resident bytes, as analyze
+// reports it.
 type remainder struct {
 	Bytes *int64   `json:"bytes"`
 	Ratio *float64 `json:"ratio"` // of the peak RSS
 }
 
-// compareRuns sets the demo's figures side by side and judges them. held is the analysis of the remedy's run.
+// compareRuns sets the demo's figures side by side and judges them. held is the analysis of the
+// remedy's run.
 func compareRuns(r *demoReport, held *analyze.Report, logSize int) *comparison {
 	settled := settledBytes(r.Held.Circuit)
 	c := &comparison{
@@ -100,10 +104,10 @@ func remainderOf(r *analyze.Report) remainder {
 
 func (c *comparison) judge(logSize int) {
 	if e := c.PeakLive.ErrorRatio; e == nil || math.Abs(*e) > liveBarRatio && !withinOnePartition(c.PeakLive.ErrorPartitions) {
-		c.miss("peak live bytes are predicted %s off, more than 3 %% and more than one partition", errorText(e))
+		c.miss("peak live bytes are predicted %s off, more than 3 %% and more than one partition", deviation(e))
 	}
 	if e := c.PeakRSS.ErrorRatio; e == nil || math.Abs(*e) > rssBarRatio {
-		c.miss("peak RSS is predicted %s off, more than 5 %%", errorText(e))
+		c.miss("peak RSS is predicted %s off, more than 5 %%", deviation(e))
 	}
 	if logSize >= remainderBarLog {
 		c.judgeRemainders()
@@ -117,7 +121,7 @@ func (c *comparison) judgeRemainders() {
 		remainder
 	}{{"pile-up", c.PileupRemainder}, {"held", c.HeldRemainder}} {
 		if run.Ratio == nil || *run.Ratio >= remainderBarRatio {
-			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%", run.name, shareText(run.Ratio))
+			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%", run.name, report.Value(inRatio, run.Ratio))
 		}
 	}
 }
@@ -130,7 +134,8 @@ func (c *comparison) miss(format string, args ...any) {
 	c.Misses = append(c.Misses, fmt.Sprintf(format, args...))
 }
 
-// settledBytes is what one synthesised partition occupies: a, b and c over the domain, and the assignment.
+// settledBytes is what one synthesised partition occupies: a, b and c over the domain, and the
+// assignment.
 func settledBytes(c *trace.Circuit) *int64 {
 	if c == nil || c.Wires == 0 {
 		return nil

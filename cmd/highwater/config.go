@@ -16,8 +16,8 @@ import (
 // maxConfigBytes bounds a config file: ours have a few hundred bytes.
 const maxConfigBytes = 1 << 20
 
-// applyFile sets what the TOML file says. It is strict: a key that is no setting, or a value of the wrong kind, is an error
-// with file and line.
+// applyFile sets what the TOML file says. It is strict: a key that is no setting, or a value of the
+// wrong kind, is an error with file and line.
 func applyFile(v *setting.Values, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -62,7 +62,8 @@ func setFromFile(v *setting.Values, name string, value any) error {
 	return fmt.Errorf("%s: a %T is not a number, a word or a truth value", name, value)
 }
 
-// lineOf finds the line of a top-level key: the decoder keeps no positions. 1 where the key is written in some other way.
+// lineOf finds the line of a top-level key: the decoder keeps no positions. 1 where the key is
+// written in some other way.
 func lineOf(text, key string) int {
 	at := regexp.MustCompile(`(?m)^\s*["']?` + regexp.QuoteMeta(key) + `["']?\s*[=.]|^\s*\[\s*` + regexp.QuoteMeta(key)).FindStringIndex(text)
 	if at == nil {

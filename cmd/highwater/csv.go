@@ -19,7 +19,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// exportCSV writes the four tables, columns named as in the Parquet files. What was not measured is an empty cell.
+// exportCSV writes the four tables, columns named as in the Parquet files. What was not measured is
+// an empty cell.
 func (c *exportCmd) exportCSV(_ *tui, t *trace.Trace) ([]exportedFile, error) {
 	if c.CSV == "" {
 		return nil, nil
@@ -124,7 +125,8 @@ func cell(v reflect.Value) string {
 	return v.String()
 }
 
-// columnName is a row type's field as the tables name it: BeginNS is begin_ns, OtelSpanID otel_span_id.
+// columnName is a row type's field as the tables name it: BeginNS is begin_ns, OtelSpanID
+// otel_span_id.
 func columnName(field string) string {
 	field = strings.Replace(field, "CPUNS", "CpuNS", 1)
 	var b strings.Builder

@@ -76,7 +76,8 @@ func (c *demoCmd) Run(ui *tui) error {
 
 func (d *demo) traceDir(name string) string { return filepath.Join(d.Dir, name+".hw") }
 
-// prepare makes room for the demo's traces. Of what is there it removes only traces of the names that a demo makes.
+// prepare makes room for the demo's traces. Of what is there it removes only traces of the names
+// that a demo makes.
 func (d *demo) prepare() error {
 	if err := os.MkdirAll(d.Dir, 0o777); err != nil {
 		return fail(exitUsage, fmt.Errorf("make the demo's folder: %w", err), "give another --dir")
@@ -144,10 +145,10 @@ func (d *demo) prove(release, name string) (*proveReport, error) {
 	if !d.text {
 		return run, nil
 	}
-	w := tabbed(d.ui.out)
-	writeFigures(w, run.Summary)
-	fmt.Fprintf(w, "  proofs\t%d, each accepted by gnark's verifier\n", run.Pipeline.Verified)
-	return run, w.Flush()
+	list := append(figures(run.Summary), report.KeyValue{
+		Key: "proofs", Value: fmt.Sprint(run.Pipeline.Verified), Note: "each accepted by gnark's verifier",
+	})
+	return run, report.KeyValues(d.ui.out, "", list, report.StyleOf(d.ui.out))
 }
 
 func (d *demo) explain() (err error) {
@@ -158,7 +159,8 @@ func (d *demo) explain() (err error) {
 	return report.Explanation(d.ui.out, d.report.Analysis, report.StyleOf(d.ui.out))
 }
 
-// analyze analyzes one of the demo's traces. The counterfactual of its finding is step 3, replayed in full.
+// analyze analyzes one of the demo's traces. The counterfactual of its finding is step 3, replayed
+// in full.
 func (d *demo) analyze(name string) (*analyze.Report, error) {
 	t, err := openTrace(d.ui, d.traceDir(name))
 	if err != nil {

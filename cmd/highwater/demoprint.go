@@ -1,34 +1,45 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"highwater/analyze/report"
+)
 
 // printComparison prints predicted against measured, and what to try next.
 func (d *demo) printComparison() error {
-	c := d.report.Comparison
-	fmt.Fprintf(d.ui.out, "\nPredicted against measured\n")
-	w := tabbed(d.ui.out)
-	fmt.Fprintf(w, "  \tpile-up\tpredicted\tmeasured\terror\n")
-	for _, row := range []struct {
-		name string
-		comparedBytes
-	}{{"peak live", c.PeakLive}, {"peak RSS", c.PeakRSS}} {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s, %s partitions\n", row.name, bytesText(row.PileupBytes), bytesText(row.PredictedBytes),
-			bytesText(row.MeasuredBytes), errorText(row.ErrorRatio), signedText(row.ErrorPartitions))
+	c, out := d.report.Comparison, d.ui.out
+	p, pile, held := c.ProofInterval, c.PileupRemainder, c.HeldRemainder
+	g := report.Grid{
+		Header: []string{"", "pile-up", "predicted", "measured", "error", "in partitions"},
+		Rows: [][]string{
+			comparedRow("peak live", c.PeakLive),
+			comparedRow("peak RSS", c.PeakRSS),
+			append(row("proof interval", inNanos, p.PileupNS, p.PredictedNS, p.MeasuredNS), deviation(p.ErrorRatio), ""),
+			{"RSS - ledger", report.Value(inBytes, pile.Bytes), "", report.Value(inBytes, held.Bytes), "", ""},
+			{"  of the peak", report.Value(inRatio, pile.Ratio), "", report.Value(inRatio, held.Ratio), "", ""},
+		},
 	}
-	p := c.ProofInterval
-	fmt.Fprintf(w, "  proof interval\t%s\t%s\t%s\t%s\n", nanosText(p.PileupNS), nanosText(p.PredictedNS), nanosText(p.MeasuredNS), errorText(p.ErrorRatio))
-	fmt.Fprintf(w, "  RSS - ledger\t%s\t\t%s\t%s and %s of the peak\n", bytesText(c.PileupRemainder.Bytes), bytesText(c.HeldRemainder.Bytes),
-		shareText(c.PileupRemainder.Ratio), shareText(c.HeldRemainder.Ratio))
-	if err := w.Flush(); err != nil {
+	d.say("\n5. Predicted against measured\n")
+	if err := g.Write(out, report.StyleOf(out)); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.ui.out, demoEnding, bytesText(c.PartitionSettledBytes), ratioText(c.Rho), d.traceDir("pileup"), d.traceDir("held"))
-	return nil
+	_, err := fmt.Fprintf(out, demoEnding, report.Value(inBytes, c.PartitionSettledBytes), report.Value(inRho, c.Rho),
+		d.traceDir("pileup"), d.traceDir("held"))
+	return err
+}
+
+func comparedRow(label string, c comparedBytes) []string {
+	partitions := report.Unknown
+	if c.ErrorPartitions != nil {
+		partitions = fmt.Sprintf("%+.2f", *c.ErrorPartitions)
+	}
+	return append(row(label, inBytes, c.PileupBytes, c.PredictedBytes, c.MeasuredBytes), deviation(c.ErrorRatio), partitions)
 }
 
 const demoEnding = `
-A partition is %s once synthesised. rho is %s: on the CPU backend synthesis offers far more than proving takes, at
-every worker count, so the demo shows what the policy does to memory; what a GPU would do to rho it cannot show.
+A synthesised partition is %s. rho is %s: on the CPU backend solving is cheap and proving is not, so that rho is far
+above 1 at every worker count. The demo shows what the policy does to memory, not what a GPU does to rho.
 
 Try next:
   highwater replay %[3]s --set permit_release=send_accepted --set channel_capacity=2
@@ -36,10 +47,3 @@ Try next:
   highwater analyze %[4]s
   highwater export %[3]s --pprof peak.pb.gz && go tool pprof -top peak.pb.gz
 `
-
-func signedText(r *float64) string {
-	if r == nil {
-		return unknown
-	}
-	return fmt.Sprintf("%+.2f", *r)
-}

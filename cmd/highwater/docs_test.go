@@ -14,7 +14,8 @@ import (
 	"highwater/tracer/setting"
 )
 
-// TestExamplesParse: every command line shown in help, the README and docs/commands.md is one that the grammar takes.
+// TestExamplesParse: every command line shown in help, the README and docs/commands.md is one that
+// the grammar takes.
 func TestExamplesParse(t *testing.T) {
 	texts := map[string]string{"highwater --help": rootExamples}
 	for _, page := range []string{"../../README.md", "../../docs/commands.md"} {
@@ -49,7 +50,8 @@ func parserOf(t *testing.T, c *cli) *kong.Kong {
 	return parser
 }
 
-// exampleLine is an indented or prompted line that runs the command: variables, the path to it, its arguments.
+// exampleLine is an indented or prompted line that runs the command: variables, the path to it, its
+// arguments.
 var exampleLine = regexp.MustCompile(`(?m)^(?:    |  |\$ )(?:\$ )?(?:[A-Z_]+=\S+ )*(?:source <\()?(?:bin/)?highwater ([a-z][^|&>)\n]*)`)
 
 func commandLines(text string) (lines [][]string) {

@@ -10,7 +10,8 @@ import (
 	"highwater/replay"
 )
 
-// TestEveryKeyIsDocumented: docs/json.md names every key that a --json object can hold, and every key is snake_case.
+// TestEveryKeyIsDocumented: docs/json.md names every key that a --json object can hold, and every
+// key is snake_case.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/json.md")
 	if err != nil {

@@ -19,7 +19,8 @@ type started struct {
 	stderr bytes.Buffer
 }
 
-// startRun starts a run that is long enough to be caught at work: it ends by a signal, not by itself.
+// startRun starts a run that is long enough to be caught at work: it ends by a signal, not by
+// itself.
 func startRun(t *testing.T) *started {
 	t.Helper()
 	self, err := exec.LookPath("highwater") // put on the path by testscript.Main
@@ -126,7 +127,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptTwice: the second SIGINT leaves at once, with 130; what was recorded can be recovered.
+// TestInterruptTwice: the second SIGINT leaves at once, with 130; what was recorded can be
+// recovered.
 func TestInterruptTwice(t *testing.T) {
 	s := startRun(t)
 	s.awaitJobs(t, 1)
@@ -143,7 +145,8 @@ func TestInterruptTwice(t *testing.T) {
 	}
 }
 
-// TestKilled: after SIGKILL recover seals the trace, prints the ledger, and says that it does not know how the run ended.
+// TestKilled: after SIGKILL recover seals the trace, prints the ledger, and says that it does not
+// know how the run ended.
 func TestKilled(t *testing.T) {
 	s := startRun(t)
 	s.awaitJobs(t, 2)

@@ -1,8 +1,10 @@
-// Command highwater finds out why a proving pipeline ran out of memory, and says what other settings would do: it records a
-// run, replays the recording under other settings, and explains where the memory waited.
+// Command highwater finds out why a proving pipeline ran out of memory, and says what other
+// settings would do: it records a run, replays the recording under other settings, and explains
+// where the memory waited.
 //
-// Each subcommand has its own file; none computes anything itself. Exit codes: 0 fine, 2 bad input or usage, 130 after
-// Ctrl-C; `analyze`, `prove`, `replay` and `demo` say in their help what their 1 means.
+// Each subcommand has its own file; none computes anything itself. Exit codes: 0 fine, 2 bad input
+// or usage, 130 after Ctrl-C; `analyze`, `prove`, `replay` and `demo` say in their help what their
+// 1 means.
 package main
 
 import (
@@ -41,7 +43,8 @@ func main() {
 	os.Exit(run(os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// run is the whole program but for the exit: it turns the command's error into messages and a status.
+// run is the whole program but for the exit: it turns the command's error into messages and a
+// status.
 func run(stdout, stderr io.Writer, args []string) (code int) {
 	ui := &tui{out: stdout, err: stderr}
 	defer func() {

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"highwater": main})
 }
 
-// TestScripts runs testdata/*.txt: one script a behaviour. Beside testscript's own commands they have
+// TestScripts runs testdata/*.txt: one script a behaviour. Beside testscript's own commands they
+// have
 //
 //	status CODE highwater ARG…     the command exits with CODE, not just some failure
 //	json FILE PATH KIND|=VALUE     the value at PATH (a.b.0) is of KIND (number, string, null, bool, object, array) or equals VALUE

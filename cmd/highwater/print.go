@@ -6,64 +6,113 @@ import (
 	"strings"
 
 	"highwater/analyze"
+	"highwater/analyze/report"
 	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/tracer/trace"
 )
 
-// writeFigures writes the five headline figures as rows of a table.
-func writeFigures(w io.Writer, s *analyze.Summary) {
-	rss := bytesText(s.PeakRSSBytes)
-	if s.PeakRSSSource != "" {
-		rss += " (" + s.PeakRSSSource + ")"
+// Units as report.Value takes them.
+const (
+	inBytes = "_bytes"
+	inNanos = "_ns"
+	inRatio = "_ratio"
+	inRho   = "rho"
+)
+
+// deviation is a ratio with its sign: +1.2 %.
+func deviation(r *float64) string {
+	if r == nil {
+		return report.Unknown
 	}
-	fmt.Fprintf(w, "  peak RSS\t%s\n", rss)
-	fmt.Fprintf(w, "  peak live\t%s\n", bytesText(s.PeakLiveBytes))
-	fmt.Fprintf(w, "  makespan\t%s\n", nanosText(s.MakespanNS))
-	fmt.Fprintf(w, "  proof interval\t%s\n", nanosText(s.ProofIntervalNS))
-	fmt.Fprintf(w, "  rho\t%s\n", ratioText(s.Rho))
+	return units.SignedPercent(*r)
 }
 
-func printLoss(out io.Writer, lost int64, loss []trace.Loss) {
-	if lost == 0 && len(loss) == 0 {
-		fmt.Fprintf(out, "\n  no event was lost\n")
-		return
+// row is a table's row: a label, and figures of one unit.
+func row(label, unit string, figures ...any) []string {
+	cells := []string{label}
+	for _, f := range figures {
+		cells = append(cells, report.Value(unit, f))
 	}
-	w := tabbed(out)
-	defer w.Flush()
-	fmt.Fprintf(w, "\n  %d events lost\n  writer\tcount\tfrom\tto\treason\n", lost)
-	for _, l := range loss {
-		fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\n", l.Writer, l.Count, nanosText(&l.FromNS), nanosText(&l.ToNS), l.Reason)
+	return cells
+}
+
+// figures are the five headline figures, one a line.
+func figures(s *analyze.Summary) []report.KeyValue {
+	rss := report.KeyValue{Key: "peak RSS", Value: report.Value(inBytes, s.PeakRSSBytes)}
+	if s.PeakRSSSource != "" {
+		rss.Note = "(" + s.PeakRSSSource + ")"
 	}
+	return []report.KeyValue{
+		rss,
+		{Key: "peak live", Value: report.Value(inBytes, s.PeakLiveBytes), Note: "of recorded buffers"},
+		{Key: "makespan", Value: report.Value(inNanos, s.MakespanNS)},
+		{Key: "proof interval", Value: report.Value(inNanos, s.ProofIntervalNS)},
+		{Key: "rho", Value: report.Value(inRho, s.Rho)},
+	}
+}
+
+// print prints what a run did.
+func (r *proveReport) print(ui *tui) error {
+	fmt.Fprintf(ui.out, "%s: %d of %d jobs, %d proofs verified by gnark (%s, %s constraints, backend %s)\n",
+		r.End, r.Jobs.Finished, len(r.JobResults), r.Pipeline.Verified,
+		r.Circuit.Name, units.Count(r.Circuit.Constraints), r.Backend)
+	list := append(figures(r.Summary), report.KeyValue{
+		Key: "waiting", Value: fmt.Sprintf("%d partitions at most", r.Pipeline.WaitingPeak),
+		Note: "synthesised, and not yet with a GPU worker",
+	})
+	recorded := report.KeyValue{Key: "trace", Value: "none", Note: "peak live and rho need one"}
+	if r.Trace != nil {
+		recorded = report.KeyValue{Key: "trace", Value: *r.Trace}
+	}
+	if err := report.KeyValues(ui.out, "", append(list, recorded), report.StyleOf(ui.out)); err != nil {
+		return err
+	}
+	if r.Trace != nil {
+		ui.note("next: highwater analyze %s", *r.Trace)
+	}
+	return nil
 }
 
 // print prints the loss ledger of a recovery.
 func (r *recoverReport) print(ui *tui) error {
 	if r.AlreadySealed {
-		fmt.Fprintf(ui.out, "%s is already sealed: nothing to recover\n", r.Dir)
-		return nil
-	}
-	fmt.Fprintf(ui.out, "sealed %s\n\n", r.Dir)
-	w := tabbed(ui.out)
-	for _, kind := range sortedKeys(r.Events) {
-		fmt.Fprintf(w, "  %s\t%d recovered\n", strings.ReplaceAll(kind, "_", " "), r.Events[kind])
-	}
-	fmt.Fprintf(w, "  torn records\t%d (never acknowledged, or damaged: left out)\n", r.TornRecords)
-	fmt.Fprintf(w, "  open spans\t%d\n", r.OpenSpans)
-	fmt.Fprintf(w, "  live buffers\t%d, %s\n", r.LiveBuffers, units.Bytes(r.LiveBytes))
-	if r.LastNS != trace.Null {
-		fmt.Fprintf(w, "  last event\t%s after the start\n", nanosText(&r.LastNS))
-	}
-	if err := w.Flush(); err != nil {
+		_, err := fmt.Fprintf(ui.out, "%s is already sealed: nothing to recover\n", r.Dir)
 		return err
 	}
-	var lost int64
-	for _, n := range r.Lost {
-		lost += n
+	var list []report.KeyValue
+	for _, kind := range sortedKeys(r.Events) {
+		key := strings.ReplaceAll(kind, "_", " ") + " events"
+		list = append(list, report.KeyValue{Key: key, Value: units.Count(r.Events[kind]) + " recovered"})
 	}
-	printLoss(ui.out, lost, r.Loss)
+	list = append(list,
+		report.KeyValue{Key: "torn records", Value: units.Count(r.TornRecords), Note: "never acknowledged, or damaged: left out"},
+		report.KeyValue{Key: "open spans", Value: units.Count(r.OpenSpans), Note: "kept, and marked open"},
+		report.KeyValue{Key: "live buffers", Value: units.Count(r.LiveBuffers), Note: units.Bytes(r.LiveBytes)},
+	)
+	if r.LastNS != trace.Null {
+		list = append(list, report.KeyValue{Key: "last event", Value: units.Nanos(r.LastNS), Note: "after the start"})
+	}
+	if err := report.KeyValues(ui.out, "sealed "+r.Dir, list, report.StyleOf(ui.out)); err != nil {
+		return err
+	}
+	if err := r.printLoss(ui); err != nil {
+		return err
+	}
 	ui.note("next: highwater analyze %s", r.Dir)
 	return nil
+}
+
+func (r *recoverReport) printLoss(ui *tui) error {
+	if len(r.Loss) == 0 {
+		_, err := fmt.Fprintln(ui.out, "no acknowledged event was lost")
+		return err
+	}
+	g := report.Grid{Title: "lost events", Header: []string{"writer", "count", "from", "to", "reason"}, Left: []int{4}}
+	for _, l := range r.Loss {
+		g.Rows = append(g.Rows, []string{l.Writer, units.Count(l.Count), units.Nanos(l.FromNS), units.Nanos(l.ToNS), l.Reason})
+	}
+	return g.Write(ui.out, report.StyleOf(ui.out))
 }
 
 // printPrediction prints what a replay says.
@@ -74,39 +123,43 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		for _, name := range sortedKeys(set) {
 			parts = append(parts, name+"="+set[name])
 		}
-		changed = strings.Join(parts, " ")
+		changed = "with " + strings.Join(parts, " ")
 	}
-	fmt.Fprintf(ui.out, "%s, %s: %s durations, %d draws, seed %d\n\n", dir, changed, p.Durations, p.Draws, p.Seed)
+	fmt.Fprintf(ui.out, "%s replayed %s: %s durations, %d draws, seed %d\n", dir, changed, p.Durations, p.Draws, p.Seed)
 	if err := printPredictionTable(ui.out, p); err != nil {
 		return err
 	}
 	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
-		fmt.Fprintf(ui.out, "  above %s: %.3g %% of the draws\n", units.Bytes(*p.MemoryLimitBytes), 100**p.PeakOverLimitRatio)
-	}
-	if p.Out != "" {
-		fmt.Fprintf(ui.out, "  median draw: %s\n", p.Out)
+		fmt.Fprintf(ui.out, "  above %s  %s of the draws\n",
+			units.Bytes(*p.MemoryLimitBytes), units.Percent(*p.PeakOverLimitRatio))
 	}
 	for _, warning := range p.Warnings {
 		ui.warn("%s", warning)
+	}
+	if p.Out != "" {
+		ui.note("wrote the median draw to %s", p.Out)
 	}
 	return nil
 }
 
 func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 	r := p.Recorded
-	w := tabbed(out)
-	fmt.Fprintf(w, "  \trecorded\tpredicted\t95 %% of draws\n")
-	row := func(name, recorded, predicted, low, high string) {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, recorded, predicted, rangeText(low, high))
+	g := report.Grid{
+		Header: []string{"", "recorded", "predicted", "low", "high"},
+		Rows: [][]string{
+			row("peak RSS", inBytes, r.PeakRSSBytes, p.PeakRSSBytes, p.PeakRSSBytesLow, p.PeakRSSBytesHigh),
+			row("peak live", inBytes, r.PeakLiveBytes, p.PeakLiveBytes, p.PeakLiveBytesLow, p.PeakLiveBytesHigh),
+			row("makespan", inNanos, r.MakespanNS, p.MakespanNS, p.MakespanNSLow, p.MakespanNSHigh),
+			row("proof interval", inNanos, r.ProofIntervalNS, p.ProofIntervalNS, p.ProofIntervalNSLow, p.ProofIntervalNSHigh),
+			row("rho", inRho, r.Rho, p.Rho, p.RhoLow, p.RhoHigh),
+		},
 	}
-	row("peak RSS", bytesText(r.PeakRSSBytes), bytesText(p.PeakRSSBytes), bytesText(p.PeakRSSBytesLow), bytesText(p.PeakRSSBytesHigh))
-	row("peak live", bytesText(r.PeakLiveBytes), bytesText(p.PeakLiveBytes), bytesText(p.PeakLiveBytesLow), bytesText(p.PeakLiveBytesHigh))
-	row("makespan", nanosText(r.MakespanNS), nanosText(p.MakespanNS), nanosText(p.MakespanNSLow), nanosText(p.MakespanNSHigh))
-	row("proof interval", nanosText(r.ProofIntervalNS), nanosText(p.ProofIntervalNS), nanosText(p.ProofIntervalNSLow), nanosText(p.ProofIntervalNSHigh))
-	row("rho", ratioText(r.Rho), ratioText(p.Rho), ratioText(p.RhoLow), ratioText(p.RhoHigh))
-	if id := p.Identity; id != nil {
-		fmt.Fprintf(w, "  the recorded settings, replayed the same way, come out at makespan %s, peak live %s, peak RSS %s\n",
-			errorText(id.MakespanErrorRatio), errorText(id.PeakLiveErrorRatio), errorText(id.PeakRSSErrorRatio))
+	if err := g.Write(out, report.StyleOf(out)); err != nil || p.Identity == nil {
+		return err
 	}
-	return w.Flush()
+	id := p.Identity
+	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; replaying the recorded settings errs by %s (makespan),\n"+
+		"  %s (peak live), %s (peak RSS)\n",
+		deviation(id.MakespanErrorRatio), deviation(id.PeakLiveErrorRatio), deviation(id.PeakRSSErrorRatio))
+	return err
 }

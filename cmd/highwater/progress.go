@@ -92,14 +92,16 @@ func (s step) String() string {
 	return text
 }
 
-// bars draws a bar for a phase that counts, which stays when it is over, and a spinner for one that does not, which goes.
+// bars draws a bar for a phase that counts, which stays when it is over, and a spinner for one that
+// does not, which goes.
 type bars struct {
 	mu        sync.Mutex
 	container *mpb.Progress
 	phase     string
 	bar       *mpb.Bar
 	spins     bool
-	// text is the current bar's. It is apart from mu: a bar reads it while it draws, and update waits for the bar.
+	// text is the current bar's. It is apart from mu: a bar reads it while it draws, and update waits
+	// for the bar.
 	text *atomic.Pointer[string]
 }
 

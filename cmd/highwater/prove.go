@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"highwater/prover"
@@ -186,14 +185,4 @@ func firstFailure(r *prover.Result) string {
 		}
 	}
 	return "no job says why"
-}
-
-// shownDir is dir as a user would type it.
-func shownDir(dir string) string {
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, dir); err == nil && len(rel) < len(dir) {
-			return rel
-		}
-	}
-	return dir
 }

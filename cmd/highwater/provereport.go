@@ -9,7 +9,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// proveReport is the --json output of `highwater prove`: the summary of its trace, then what only the run itself knows.
+// proveReport is the --json output of `highwater prove`: the summary of its trace, then what only
+// the run itself knows.
 type proveReport struct {
 	*analyze.Summary
 	End           string         `json:"end"` // finished | failed | interrupted
@@ -98,23 +99,4 @@ func unrecordedSummary(r *prover.Result, values *setting.Values) *analyze.Summar
 		s.Settings[name] = trace.Setting{Value: values.Text(name), Source: values.Source(name)}
 	}
 	return s
-}
-
-func (r *proveReport) print(ui *tui) error {
-	c := r.Circuit
-	fmt.Fprintf(ui.out, "%s: %d of %d jobs, %d proofs verified by gnark (%s, %d constraints, backend %s)\n\n",
-		r.End, r.Jobs.Finished, len(r.JobResults), r.Pipeline.Verified, c.Name, c.Constraints, r.Backend)
-	w := tabbed(ui.out)
-	writeFigures(w, r.Summary)
-	fmt.Fprintf(w, "  waiting at most\t%d partitions, synthesised and not yet with a GPU worker\n", r.Pipeline.WaitingPeak)
-	if r.Trace == nil {
-		fmt.Fprintf(w, "  trace\tnone (--no-record): peak live bytes and rho need one\n")
-		return w.Flush()
-	}
-	fmt.Fprintf(w, "  trace\t%s\n", *r.Trace)
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	ui.note("next: highwater analyze %s", shownDir(*r.Trace))
-	return nil
 }

@@ -92,7 +92,8 @@ func (c *replayCmd) options() (replay.Options, error) {
 	return opts, nil
 }
 
-// checkReplaySettings refuses names and values that no trace could be replayed with, before anything is read.
+// checkReplaySettings refuses names and values that no trace could be replayed with, before
+// anything is read.
 func checkReplaySettings(set map[string]string) (map[string]string, error) {
 	checked := map[string]string{}
 	for _, name := range sortedKeys(set) {

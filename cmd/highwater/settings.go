@@ -18,7 +18,8 @@ var settingsGroup = kong.Group{
 	Title: "Settings (each also a key of the --config file and an environment variable: partition_workers, HIGHWATER_PARTITION_WORKERS):",
 }
 
-// settingFlags is one flag for each row of the settings table, made from the table, so that a setting has one name everywhere.
+// settingFlags is one flag for each row of the settings table, made from the table, so that a
+// setting has one name everywhere.
 type settingFlags struct {
 	kong.Plugins
 	target reflect.Value // pointer to the struct that kong fills: one *string or *bool a setting, nil where not given
@@ -33,7 +34,8 @@ func newSettingFlags() settingFlags {
 	return settingFlags{Plugins: kong.Plugins{target.Interface()}, target: target}
 }
 
-// settingField is the field of kong's struct for s. Its position is the setting's position in the table.
+// settingField is the field of kong's struct for s. Its position is the setting's position in the
+// table.
 func settingField(s setting.Setting) reflect.StructField {
 	typ, extra := reflect.TypeFor[*string](), fmt.Sprintf(` placeholder:"%s"`, placeholder(s))
 	if s.Kind == setting.Bool {
@@ -107,7 +109,8 @@ func (l layers) merge() (*setting.Values, error) {
 	return v, nil
 }
 
-// fault says where a bad value stands. The setting's own name goes from the message where the place says it already.
+// fault says where a bad value stands. The setting's own name goes from the message where the place
+// says it already.
 func fault(place string, s setting.Setting, err error) error {
 	return fmt.Errorf("%s: %s", place, strings.TrimPrefix(err.Error(), s.Name+": "))
 }
@@ -121,7 +124,8 @@ const (
 	envCacheDir = "HIGHWATER_CACHE_DIR"
 )
 
-// warnUnknownEnv warns of variables that look like settings and are none: a misspelt one would be ignored in silence.
+// warnUnknownEnv warns of variables that look like settings and are none: a misspelt one would be
+// ignored in silence.
 func warnUnknownEnv(ui *tui, environ []string) {
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")

@@ -8,7 +8,8 @@ import (
 	"highwater/tracer/setting"
 )
 
-// TestPrecedence: flag beats environment beats file beats default, and the source says which it was.
+// TestPrecedence: flag beats environment beats file beats default, and the source says which it
+// was.
 func TestPrecedence(t *testing.T) {
 	file := tempFile(t, "c.toml", "partition_workers = 3\ngpu_workers = 2\njobs = 5\nearly_free = false\nbyte_budget = \"2GiB\"\n")
 	env := map[string]string{"HIGHWATER_PARTITION_WORKERS": "4", "HIGHWATER_GPU_WORKERS": "7"}
@@ -60,7 +61,8 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestEverySettingHasAFlag: the grammar is made from the table, so what the table gains the command has.
+// TestEverySettingHasAFlag: the grammar is made from the table, so what the table gains the command
+// has.
 func TestEverySettingHasAFlag(t *testing.T) {
 	for _, s := range setting.Table() {
 		text := s.Default

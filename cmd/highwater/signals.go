@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// interruptible is a context that the first SIGINT or SIGTERM cancels, so that the command can end cleanly; the second one
-// leaves at once. What it leaves behind is told by abandoned, which may be nil. Call stop when the command is done.
+// interruptible is a context that the first SIGINT or SIGTERM cancels, so that the command can end
+// cleanly; the second one leaves at once. What it leaves behind is told by abandoned, which may be
+// nil. Call stop when the command is done.
 func (ui *tui) interruptible(abandoned func() string) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -31,7 +31,8 @@ type tui struct {
 	json, quiet bool
 }
 
-// failure is an error with its exit code and a hint. A nil err exits with the code without a message: the result said it.
+// failure is an error with its exit code and a hint. A nil err exits with the code without a
+// message: the result said it.
 type failure struct {
 	code int
 	err  error
@@ -54,7 +55,8 @@ func badInput(hint, format string, args ...any) error {
 	return fail(exitUsage, fmt.Errorf(format, args...), hint)
 }
 
-// exit prints err and gives the status to exit with. An error that is no failure counts as bad input.
+// exit prints err and gives the status to exit with. An error that is no failure counts as bad
+// input.
 func (ui *tui) exit(err error) int {
 	if err == nil {
 		return exitFine

@@ -52,7 +52,8 @@ func TestInternalError(t *testing.T) {
 	}
 }
 
-// TestLines: plain progress is a line for each new phase, one every linePeriod, and one at the end of a phase.
+// TestLines: plain progress is a line for each new phase, one every linePeriod, and one at the end
+// of a phase.
 func TestLines(t *testing.T) {
 	var stderr bytes.Buffer
 	now := time.Unix(0, 0)
