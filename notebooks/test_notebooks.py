@@ -1,0 +1,124 @@
+"""Runs DuckDB and the notebooks over traces that bin/highwater records here, and holds them against its own analysis.
+
+`make python` runs it. HIGHWATER names another binary than bin/highwater.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from traitlets.config import Config
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent
+HIGHWATER = os.environ.get("HIGHWATER", str(ROOT / "bin/highwater"))
+POSTMORTEM = HERE / "postmortem.ipynb"
+
+PARTITIONS = 12  # of a run: enough for a backlog, small enough for seconds
+
+
+def highwater(*args, ok=(0,)):
+    """Runs the command and gives its JSON."""
+    run = subprocess.run([HIGHWATER, *args, "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert run.returncode in ok, f"highwater {' '.join(args)}: exit {run.returncode}\n{run.stderr}"
+    return json.loads(run.stdout)
+
+
+def record(folder, release):
+    """A small real run: three jobs of four partitions, all in flight, one slot between synthesis and the prover."""
+    trace = folder / f"{release}.hw"
+    highwater("prove", "--circuit", "mimc", "--log-size", "14", "--jobs", "3", "--partitions", str(PARTITIONS // 3),
+              "--permit-release", release, "--channel-capacity", "1", "--out", str(trace))
+    return trace
+
+
+@pytest.fixture(scope="session")
+def pileup(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("pileup"), "synth_end")
+
+
+@pytest.fixture(scope="session")
+def held(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("held"), "send_accepted")
+
+
+def execute(notebook, trace, monkeypatch):
+    """Runs a notebook top to bottom on a trace and gives its result cell and everything that it says."""
+    monkeypatch.setenv("HIGHWATER_TRACE", str(trace))
+    nb = nbformat.read(notebook, as_version=4)
+    sockets = Config({"KernelManager": {"transport": "ipc"}})  # no network, not even loopback
+    NotebookClient(nb, timeout=300, kernel_name="python3", config=sockets, resources={"metadata": {"path": str(HERE)}}).execute()
+    outputs = [o for cell in nb.cells if cell.cell_type == "code" for o in cell.outputs]
+    results = [o.data["application/json"] for o in outputs if "application/json" in o.get("data", {})]
+    said = "\n".join(o.data["text/markdown"] for o in outputs if "text/markdown" in o.get("data", {}))
+    charts = [o for o in outputs if "image/png" in o.get("data", {})]
+    assert len(results) == 1 and len(charts) >= 5
+    return results[0], said
+
+
+def shares(report, by):
+    return {s["name"]: s["bytes"] for s in report["memory"]["peak"][by]}
+
+
+@pytest.mark.parametrize("name", ["pileup", "held"])
+def test_duckdb_reads_every_file_and_agrees_to_the_byte(name, request):
+    trace = request.getfixturevalue(name)
+    run = subprocess.run([sys.executable, str(ROOT / "scripts/duckdb_check.py"), str(trace)], capture_output=True,
+                         text=True, env={**os.environ, "HIGHWATER": HIGHWATER})
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("DuckDB") == 5
+
+
+@pytest.mark.parametrize("name", ["pileup", "held"])
+def test_postmortem_agrees_with_analyze(name, request, monkeypatch):
+    trace = request.getfixturevalue(name)
+    results, _ = execute(POSTMORTEM, trace, monkeypatch)
+    report = highwater("analyze", str(trace), "--no-what-if", ok=(0, 1))
+
+    assert results["peak_live_bytes"] == report["peak_live_bytes"]
+    assert results["peak_rss_bytes"] == report["peak_rss_bytes"]
+    assert results["makespan_ns"] == report["makespan_ns"]
+    assert results["proof_interval_ns"] == pytest.approx(report["proof_interval_ns"], abs=1)
+    assert results["rho"] == pytest.approx(report["rho"], rel=1e-3)
+    peak = report["memory"]["peak"]
+    assert results["peak_time_ns"] == peak["time_ns"]
+    assert results["peak_by_class_bytes"] == shares(report, "by_class")
+    assert results["peak_by_place_bytes"] == shares(report, "by_place")
+    assert results["unpermitted_partitions"] == peak["unpermitted_partitions"]
+    assert results["unpermitted_bytes"] == peak["unpermitted_bytes"]
+
+
+def test_postmortem_names_the_pileup(pileup, monkeypatch):
+    results, said = execute(POSTMORTEM, pileup, monkeypatch)
+    assert results["early_released_partitions"] == PARTITIONS
+    assert results["unpermitted_partitions"] > 1
+    assert results["bound_bytes"] < results["peak_live_bytes"]
+    assert "released before the send is accepted" in said
+
+
+def test_postmortem_does_not_see_a_pileup_where_there_is_none(held, monkeypatch):
+    results, said = execute(POSTMORTEM, held, monkeypatch)
+    assert results["early_released_partitions"] == 0
+    assert results["unpermitted_partitions"] <= 1
+    assert results["peak_live_bytes"] <= results["bound_bytes"]
+    assert "released before the send is accepted" not in said
+
+
+def test_a_missing_trace_is_named(tmp_path):
+    sys.path.insert(0, str(HERE))
+    import hwtrace
+
+    with pytest.raises(FileNotFoundError, match="highwater recover"):
+        hwtrace.Trace(tmp_path / "nowhere.hw")
+
+
+@pytest.mark.parametrize("notebook", sorted(HERE.glob("*.ipynb")), ids=lambda p: p.name)
+def test_outputs_are_stripped(notebook):
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None, f"{notebook.name}: clear all outputs before committing"
