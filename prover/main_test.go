@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/consensys/gnark/logger"
 	"go.uber.org/goleak"
 
 	"highwater/tracer/setting"
@@ -23,6 +24,7 @@ type proveJob struct {
 
 // TestMain also serves as set-up child and as the process that is killed.
 func TestMain(m *testing.M) {
+	logger.Disable() // gnark's, which writes to standard output
 	var err error
 	switch job := os.Getenv(proveEnv); {
 	case len(os.Args) > 1 && os.Args[1] == SetupSubcommand:

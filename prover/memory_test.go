@@ -1,0 +1,117 @@
+package prover
+
+import (
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"highwater/prover/hostmem"
+	"highwater/tracer"
+	"highwater/tracer/probe"
+	"highwater/tracer/trace"
+)
+
+// TestPeakMeterSampled checks what is said where the kernel's mark may not be reset: the highest sample of the measured
+// time, with a doubt; and nothing at all without samples.
+func TestPeakMeterSampled(t *testing.T) {
+	m := &peakMeter{}
+	m.Sample(probe.RSS, 900) // before begin
+	m.begin()
+	m.resetErr = errors.New("permission denied")
+	m.Sample(probe.RSS, 500)
+	m.Sample(probe.RSS, 700)
+	m.Sample(probe.HWM, 5000)
+	m.Sample(probe.RSS, 600)
+	peak, doubt := m.end()
+	if peak == nil || *peak != (trace.PeakRSS{Bytes: 700, Source: "sampled"}) || !strings.Contains(doubt, "permission denied") {
+		t.Errorf("peak %v, doubt %q, want 700 sampled and why", peak, doubt)
+	}
+	none := &peakMeter{resetErr: errors.New("permission denied")}
+	if peak, doubt := none.end(); peak != nil || doubt == "" {
+		t.Errorf("peak %v, doubt %q, want none and why", peak, doubt)
+	}
+}
+
+// TestPeakMeterMark checks that the kernel's mark sees memory that was there for a moment only, and not what was before.
+func TestPeakMeterMark(t *testing.T) {
+	const size = 64 << 20
+	touch := func() {
+		mem := &hostmem.Allocator{}
+		r, err := mem.Alloc(trace.ClassAux, size, tracer.NoOwner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < size; i += 4096 {
+			r.Bytes()[i] = 1
+		}
+		if err := r.Free(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := exactRSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &peakMeter{}
+	m.begin()
+	quiet, doubt := m.end()
+	if m.resetErr != nil { // a kernel or container that does not permit it: then it must be told
+		if quiet != nil || !strings.Contains(doubt, m.resetErr.Error()) {
+			t.Fatalf("peak %v, doubt %q without the right to reset", quiet, doubt)
+		}
+		return
+	}
+	if quiet == nil || quiet.Source != "vmhwm" || doubt != "" {
+		t.Fatalf("peak %v, doubt %q, want the kernel's mark", quiet, doubt)
+	}
+	m = &peakMeter{}
+	m.begin()
+	touch()
+	peak, _ := m.end()
+	if peak == nil || peak.Bytes < before+size*9/10 {
+		t.Errorf("peak %v, want at least %d above %d", peak, size, before)
+	}
+	m = &peakMeter{}
+	m.begin()
+	later, _ := m.end()
+	if later.Bytes >= peak.Bytes {
+		t.Errorf("peak %d after a reset, want it below %d", later.Bytes, peak.Bytes)
+	}
+}
+
+// TestCollector checks that the collector's settings take effect and are taken back.
+func TestCollector(t *testing.T) {
+	percent := debug.SetGCPercent(80)
+	defer debug.SetGCPercent(percent)
+	limit := debug.SetMemoryLimit(1 << 40)
+	defer debug.SetMemoryLimit(limit)
+	for _, c := range []struct {
+		gogc, limit string
+		percent     int
+		bytes       int64
+		collects    bool
+	}{
+		{"off", "unbounded", -1, 1 << 40, true},
+		{"off", "1GiB", -1, 1 << 30, true},
+		{"50", "1GiB", 50, 1 << 30, false},
+	} {
+		gc := setCollector(values(t, "gogc", c.gogc, "memory_limit_bytes", c.limit))
+		if got := debug.SetGCPercent(c.percent); got != c.percent {
+			t.Errorf("gogc %s: percentage %d, want %d", c.gogc, got, c.percent)
+		}
+		if got := debug.SetMemoryLimit(-1); got != c.bytes {
+			t.Errorf("memory_limit_bytes %s: limit %d, want %d", c.limit, got, c.bytes)
+		}
+		if (gc.afterMSM != nil) != c.collects {
+			t.Errorf("gogc %s: collects after each MSM: %v", c.gogc, gc.afterMSM != nil)
+		}
+		gc.restore()
+		if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+			t.Errorf("limit %d after restore", got)
+		}
+	}
+	if got := debug.SetGCPercent(80); got != 80 {
+		t.Errorf("percentage %d after restore, want 80", got)
+	}
+}
