@@ -1,20 +1,18 @@
 package trace
 
 // column describes one column of a table. The tables below list the columns in the order of the fields of the row
-// types; the type of a column is the type of its field.
+// types; the type of a column is the type of its field. How each is encoded stands in disk.go.
 type column struct {
 	name     string
 	nullable bool // Null in memory is null on disk
-	delta    bool // delta encoded: times, ids, sequence numbers; other integers go through a dictionary
-	optional bool // a file without it is read with the default (columns added after schema version 1 began)
 }
 
 var spanColumns = []column{
-	{name: "begin_seq", delta: true},
-	{name: "end_seq", delta: true, nullable: true},
+	{name: "begin_seq"},
+	{name: "end_seq", nullable: true},
 	{name: "source"},
-	{name: "span_id", delta: true},
-	{name: "parent_id", delta: true},
+	{name: "span_id"},
+	{name: "parent_id"},
 	{name: "kind"},
 	{name: "stage"},
 	{name: "name"},
@@ -25,9 +23,9 @@ var spanColumns = []column{
 	{name: "device"},
 	{name: "stream", nullable: true},
 	{name: "threads", nullable: true},
-	{name: "begin_ns", delta: true},
-	{name: "end_ns", delta: true, nullable: true},
-	{name: "cpu_ns", delta: true, nullable: true},
+	{name: "begin_ns"},
+	{name: "end_ns", nullable: true},
+	{name: "cpu_ns", nullable: true},
 	{name: "bytes", nullable: true},
 	{name: "status"},
 	{name: "attributes"},
@@ -37,11 +35,11 @@ var spanColumns = []column{
 }
 
 var bufferColumns = []column{
-	{name: "seq", delta: true},
-	{name: "time_ns", delta: true},
+	{name: "seq"},
+	{name: "time_ns"},
 	{name: "source"},
 	{name: "event"},
-	{name: "buffer_id", delta: true},
+	{name: "buffer_id"},
 	{name: "parent_id"},
 	{name: "class"},
 	{name: "space"},
@@ -59,8 +57,8 @@ var bufferColumns = []column{
 }
 
 var queueColumns = []column{
-	{name: "seq", delta: true},
-	{name: "time_ns", delta: true},
+	{name: "seq"},
+	{name: "time_ns"},
 	{name: "source"},
 	{name: "resource"},
 	{name: "event"},
@@ -75,7 +73,7 @@ var queueColumns = []column{
 }
 
 var sampleColumns = []column{
-	{name: "time_ns", delta: true},
+	{name: "time_ns"},
 	{name: "source"},
 	{name: "metric"},
 	{name: "value"},

@@ -1,20 +1,177 @@
 package trace
 
-import "errors"
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxManifestBytes is the largest manifest.json that is read: a real one has a few KiB.
+const maxManifestBytes = 16 << 20
 
 // ReadManifest reads the manifest of the trace directory dir, strictly: a foreign schema version, a wrong type, a
 // second document or a file over the size limit is a FileError.
 func ReadManifest(dir string) (*Manifest, error) {
-	return nil, errors.New("trace.ReadManifest: to be written")
+	path := manifestPath(dir)
+	text, err := readLimited(path, maxManifestBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fileError(dir, "it has no manifest.json", "give a trace directory NAME.hw", ErrNotTrace)
+	case err != nil:
+		return nil, fileError(path, "", hintDamaged, err)
+	}
+	return parseManifest(path, text)
+}
+
+func parseManifest(path string, text []byte) (*Manifest, error) {
+	var version struct {
+		SchemaVersion *int `json:"schema_version"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, manifestError(path, err)
+	}
+	switch v := version.SchemaVersion; {
+	case v == nil:
+		return nil, fileError(path, "schema_version is missing", "this is not the manifest of a Highwater trace", ErrNotTrace)
+	case *v > SchemaVersion:
+		return nil, fileError(path, fmt.Sprintf("schema version %d, this program reads up to %d", *v, SchemaVersion),
+			"use the highwater that wrote it, or a newer one", nil)
+	case *v < 1:
+		return nil, fileError(path, fmt.Sprintf("schema version %d", *v), hintDamaged, nil)
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, manifestError(path, err)
+	}
+	return m, nil
+}
+
+// manifestError gives a JSON error its offset.
+func manifestError(path string, err error) error {
+	e := fileError(path, "", hintDamaged, err)
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		e.Offset = syntax.Offset
+	case errors.As(err, &typ):
+		e.Offset = typ.Offset
+	}
+	return e
+}
+
+// readLimited reads a regular file of at most limit bytes.
+func readLimited(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, limit)
+	}
+	return text, nil
 }
 
 // WriteManifest writes the manifest of dir by a temporary file, fsync and rename.
 func WriteManifest(dir string, m *Manifest) error {
-	return errors.New("trace.WriteManifest: to be written")
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(m); err != nil {
+		return fmt.Errorf("encode manifest: %w", err)
+	}
+	if b.Len() > maxManifestBytes {
+		return fmt.Errorf("write manifest: %w of %d bytes", ErrTooLarge, maxManifestBytes)
+	}
+	if err := replaceFile(manifestPath(dir), b.Bytes()); err != nil {
+		return fmt.Errorf("write manifest: %w", err)
+	}
+	return nil
+}
+
+// replaceFile gives path new content, whole or not at all, also after a power loss.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // after the rename there is nothing to remove
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }
 
 // Hash is the SHA-256 of dir's manifest.json in hex: what derived_from holds.
-func Hash(dir string) (string, error) { return "", errors.New("trace.Hash: to be written") }
+func Hash(dir string) (string, error) {
+	text, err := readLimited(manifestPath(dir), maxManifestBytes)
+	if err != nil {
+		return "", fmt.Errorf("hash trace: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
 
 // Size is the number of bytes of the files in the trace directory, its journal included.
-func Size(dir string) (int64, error) { return 0, errors.New("trace.Size: to be written") }
+func Size(dir string) (int64, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return 0, fmt.Errorf("size of trace: %w", err)
+	}
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return ignoreGone(err)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("size of trace: %w", err)
+	}
+	return total, nil
+}
+
+// ignoreGone: a living writer renames and removes files while we look.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
