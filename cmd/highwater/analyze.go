@@ -22,7 +22,8 @@ type analyzeCmd struct {
 
 // Help says what the exit codes mean.
 func (*analyzeCmd) Help() string {
-	return "Exit codes: 0 if no finding is at or above --fail-on; 1 if one is; 2 for bad usage or a trace that cannot be read."
+	return "Exit codes: 0 if no finding is at or above --fail-on; 1 if one is; " +
+		"2 for bad usage or a trace that cannot be read."
 }
 
 // Examples implements exampler.

@@ -47,7 +47,8 @@ func childFailure(args []string, err error) error {
 	case exit.ExitCode() == exitInterrupted:
 		return fail(exitInterrupted, nil, "")
 	}
-	return fail(exitUsage, fmt.Errorf("run highwater %s: %w", strings.Join(args, " "), err), "its own message stands above")
+	return fail(exitUsage, fmt.Errorf("run highwater %s: %w", strings.Join(args, " "), err),
+		"its own message stands above")
 }
 
 // forwardSignals passes SIGINT and SIGTERM on to p until stop is called.

@@ -62,8 +62,10 @@ func compareRuns(r *demoReport, held *analyze.Report, logSize int) *comparison {
 	settled := settledBytes(r.Held.Circuit)
 	c := &comparison{
 		PartitionSettledBytes: settled,
-		PeakLive:              compareBytes(r.Pileup.PeakLiveBytes, r.Prediction.PeakLiveBytes, r.Held.PeakLiveBytes, settled),
-		PeakRSS:               compareBytes(r.Pileup.PeakRSSBytes, r.Prediction.PeakRSSBytes, r.Held.PeakRSSBytes, settled),
+		PeakLive: compareBytes(settled,
+			r.Pileup.PeakLiveBytes, r.Prediction.PeakLiveBytes, r.Held.PeakLiveBytes),
+		PeakRSS: compareBytes(settled,
+			r.Pileup.PeakRSSBytes, r.Prediction.PeakRSSBytes, r.Held.PeakRSSBytes),
 		ProofInterval: comparedNanos{
 			r.Pileup.ProofIntervalNS, r.Prediction.ProofIntervalNS, r.Held.ProofIntervalNS,
 			errorRatio(r.Prediction.ProofIntervalNS, r.Held.ProofIntervalNS),
@@ -77,8 +79,11 @@ func compareRuns(r *demoReport, held *analyze.Report, logSize int) *comparison {
 	return c
 }
 
-func compareBytes(pileup, predicted, measured, settled *int64) comparedBytes {
-	c := comparedBytes{PileupBytes: pileup, PredictedBytes: predicted, MeasuredBytes: measured, ErrorRatio: errorRatio(predicted, measured)}
+func compareBytes(settled, pileup, predicted, measured *int64) comparedBytes {
+	c := comparedBytes{
+		PileupBytes: pileup, PredictedBytes: predicted, MeasuredBytes: measured,
+		ErrorRatio: errorRatio(predicted, measured),
+	}
 	if predicted != nil && measured != nil && settled != nil && *settled > 0 {
 		parts := float64(*predicted-*measured) / float64(*settled)
 		c.ErrorPartitions = &parts
@@ -103,7 +108,8 @@ func remainderOf(r *analyze.Report) remainder {
 }
 
 func (c *comparison) judge(logSize int) {
-	if e := c.PeakLive.ErrorRatio; e == nil || math.Abs(*e) > liveBarRatio && !withinOnePartition(c.PeakLive.ErrorPartitions) {
+	e := c.PeakLive.ErrorRatio
+	if e == nil || math.Abs(*e) > liveBarRatio && !withinOnePartition(c.PeakLive.ErrorPartitions) {
 		c.miss("peak live bytes are predicted %s off, more than 3 %% and more than one partition", deviation(e))
 	}
 	if e := c.PeakRSS.ErrorRatio; e == nil || math.Abs(*e) > rssBarRatio {
@@ -121,7 +127,8 @@ func (c *comparison) judgeRemainders() {
 		remainder
 	}{{"pile-up", c.PileupRemainder}, {"held", c.HeldRemainder}} {
 		if run.Ratio == nil || *run.Ratio >= remainderBarRatio {
-			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%", run.name, report.Value(inRatio, run.Ratio))
+			c.miss("RSS - ledger of the %s run is %s of the peak, not under 15 %%",
+				run.name, report.Value(inRatio, run.Ratio))
 		}
 	}
 }

@@ -90,16 +90,19 @@ func bashCompletion(words []commandWords) string {
 	var b strings.Builder
 	b.WriteString("# bash completion of highwater: source <(highwater completion bash)\n_highwater() {\n")
 	b.WriteString("  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd=${COMP_WORDS[1]}\n")
-	fmt.Fprintf(&b, "  if [ \"$COMP_CWORD\" = 1 ]; then COMPREPLY=($(compgen -W %q -- \"$cur\")); return; fi\n", commandNames(words))
+	fmt.Fprintf(&b, "  if [ \"$COMP_CWORD\" = 1 ]; then COMPREPLY=($(compgen -W %q -- \"$cur\")); return; fi\n",
+		commandNames(words))
 	b.WriteString("  case \"$cmd $prev\" in\n")
 	for _, c := range words {
 		for _, f := range c.Flags {
 			if f.Values != nil {
-				fmt.Fprintf(&b, "    %q) COMPREPLY=($(compgen -W %q -- \"$cur\")); return;;\n", c.Name+" "+f.Name, strings.Join(f.Values, " "))
+				fmt.Fprintf(&b, "    %q) COMPREPLY=($(compgen -W %q -- \"$cur\")); return;;\n",
+					c.Name+" "+f.Name, strings.Join(f.Values, " "))
 			}
 		}
 	}
-	b.WriteString("  esac\n  case \"$cur\" in -*) ;; *) COMPREPLY=($(compgen -f -- \"$cur\")); return;; esac\n  case \"$cmd\" in\n")
+	b.WriteString("  esac\n  case \"$cur\" in -*) ;; *) COMPREPLY=($(compgen -f -- \"$cur\")); return;; esac\n")
+	b.WriteString("  case \"$cmd\" in\n")
 	for _, c := range words {
 		fmt.Fprintf(&b, "    %s) COMPREPLY=($(compgen -W %q -- \"$cur\"));;\n", c.Name, flagNames(c))
 	}
@@ -109,7 +112,8 @@ func bashCompletion(words []commandWords) string {
 
 func zshCompletion(words []commandWords) string {
 	var b strings.Builder
-	b.WriteString("#compdef highwater\n# zsh completion of highwater: put this file on $fpath as _highwater\n_highwater() {\n")
+	b.WriteString("#compdef highwater\n# zsh completion of highwater: put this file on $fpath as _highwater\n")
+	b.WriteString("_highwater() {\n")
 	b.WriteString("  if (( CURRENT == 2 )); then\n    local -a commands=(\n")
 	for _, c := range words {
 		fmt.Fprintf(&b, "      '%s:%s'\n", c.Name, zshText(c.Help))
@@ -147,7 +151,8 @@ func fishCompletion(words []commandWords) string {
 	for _, c := range words {
 		fmt.Fprintf(&b, "complete -c highwater -n __fish_use_subcommand -f -a %s -d '%s'\n", c.Name, zshText(c.Help))
 		for _, f := range c.Flags {
-			fmt.Fprintf(&b, "complete -c highwater -n '__fish_seen_subcommand_from %s' -l %s -d '%s'", c.Name, strings.TrimPrefix(f.Name, "--"), zshText(f.Help))
+			fmt.Fprintf(&b, "complete -c highwater -n '__fish_seen_subcommand_from %s' -l %s -d '%s'",
+				c.Name, strings.TrimPrefix(f.Name, "--"), zshText(f.Help))
 			if f.Takes {
 				b.WriteString(" -r")
 			}

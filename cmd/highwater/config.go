@@ -65,7 +65,9 @@ func setFromFile(v *setting.Values, name string, value any) error {
 // lineOf finds the line of a top-level key: the decoder keeps no positions. 1 where the key is
 // written in some other way.
 func lineOf(text, key string) int {
-	at := regexp.MustCompile(`(?m)^\s*["']?` + regexp.QuoteMeta(key) + `["']?\s*[=.]|^\s*\[\s*` + regexp.QuoteMeta(key)).FindStringIndex(text)
+	k := regexp.QuoteMeta(key)
+	line := regexp.MustCompile(`(?m)^\s*["']?` + k + `["']?\s*[=.]|^\s*\[\s*` + k)
+	at := line.FindStringIndex(text)
 	if at == nil {
 		return 1
 	}

@@ -57,9 +57,9 @@ func (c *exportCmd) exportPeak(t *trace.Trace) ([]exportedFile, error) {
 		if err := to(&text); err != nil {
 			return err
 		}
-		f := exportedFile{Path: filepath.Join(c.CSV, what+".csv"), What: what, Rows: int64(bytes.Count(text.Bytes(), []byte{'\n'}) - 1)}
-		files = append(files, f)
-		return os.WriteFile(f.Path, text.Bytes(), 0o666)
+		path, lines := filepath.Join(c.CSV, what+".csv"), bytes.Count(text.Bytes(), []byte{'\n'})
+		files = append(files, exportedFile{Path: path, What: what, Rows: int64(lines - 1)})
+		return os.WriteFile(path, text.Bytes(), 0o666)
 	}
 	err = write("series", func(w io.Writer) error { return report.SeriesCSV(w, r.Series) })
 	if err == nil && r.Peak != nil {

@@ -26,8 +26,9 @@ type demoCmd struct {
 
 // Help says what the demo does and what its exit codes mean.
 func (*demoCmd) Help() string {
-	return "Proves for real with the incident's policy (permit released when synthesis ends, channel of one slot), says what held the memory, " +
-		"predicts the run with the permit held until the send is accepted, then proves with that setting to check the prediction. " +
+	return "Proves for real with the incident's policy (permit released when synthesis ends, " +
+		"channel of one slot), says what held the memory, predicts the run with the permit held " +
+		"until the send is accepted, then proves with that setting to check the prediction. " +
 		"Exit codes: 1 if the prediction misses its bars, 2 if a run fails, 130 after Ctrl-C."
 }
 

@@ -24,7 +24,8 @@ func (d *demo) printComparison() error {
 	if err := g.Write(out, report.StyleOf(out)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, demoEnding, report.Value(inBytes, c.PartitionSettledBytes), report.Value(inRho, c.Rho),
+	_, err := fmt.Fprintf(out, demoEnding,
+		report.Value(inBytes, c.PartitionSettledBytes), report.Value(inRho, c.Rho),
 		d.traceDir("pileup"), d.traceDir("held"))
 	return err
 }
@@ -34,7 +35,8 @@ func comparedRow(label string, c comparedBytes) []string {
 	if c.ErrorPartitions != nil {
 		partitions = fmt.Sprintf("%+.2f", *c.ErrorPartitions)
 	}
-	return append(row(label, inBytes, c.PileupBytes, c.PredictedBytes, c.MeasuredBytes), deviation(c.ErrorRatio), partitions)
+	return append(row(label, inBytes, c.PileupBytes, c.PredictedBytes, c.MeasuredBytes),
+		deviation(c.ErrorRatio), partitions)
 }
 
 const demoEnding = `

@@ -86,7 +86,10 @@ func (r *recoverReport) print(ui *tui) error {
 		list = append(list, report.KeyValue{Key: key, Value: units.Count(r.Events[kind]) + " recovered"})
 	}
 	list = append(list,
-		report.KeyValue{Key: "torn records", Value: units.Count(r.TornRecords), Note: "never acknowledged, or damaged: left out"},
+		report.KeyValue{
+			Key: "torn records", Value: units.Count(r.TornRecords),
+			Note: "never acknowledged, or damaged: left out",
+		},
 		report.KeyValue{Key: "open spans", Value: units.Count(r.OpenSpans), Note: "kept, and marked open"},
 		report.KeyValue{Key: "live buffers", Value: units.Count(r.LiveBuffers), Note: units.Bytes(r.LiveBytes)},
 	)
@@ -108,9 +111,13 @@ func (r *recoverReport) printLoss(ui *tui) error {
 		_, err := fmt.Fprintln(ui.out, "no acknowledged event was lost")
 		return err
 	}
-	g := report.Grid{Title: "lost events", Header: []string{"writer", "count", "from", "to", "reason"}, Left: []int{4}}
+	g := report.Grid{
+		Title: "lost events", Header: []string{"writer", "count", "from", "to", "reason"}, Left: []int{4},
+	}
 	for _, l := range r.Loss {
-		g.Rows = append(g.Rows, []string{l.Writer, units.Count(l.Count), units.Nanos(l.FromNS), units.Nanos(l.ToNS), l.Reason})
+		g.Rows = append(g.Rows, []string{
+			l.Writer, units.Count(l.Count), units.Nanos(l.FromNS), units.Nanos(l.ToNS), l.Reason,
+		})
 	}
 	return g.Write(ui.out, report.StyleOf(ui.out))
 }
@@ -125,7 +132,8 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		}
 		changed = "with " + strings.Join(parts, " ")
 	}
-	fmt.Fprintf(ui.out, "%s replayed %s: %s durations, %d draws, seed %d\n", dir, changed, p.Durations, p.Draws, p.Seed)
+	fmt.Fprintf(ui.out, "%s replayed %s: %s durations, %d draws, seed %d\n",
+		dir, changed, p.Durations, p.Draws, p.Seed)
 	if err := printPredictionTable(ui.out, p); err != nil {
 		return err
 	}
@@ -150,7 +158,8 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 			row("peak RSS", inBytes, r.PeakRSSBytes, p.PeakRSSBytes, p.PeakRSSBytesLow, p.PeakRSSBytesHigh),
 			row("peak live", inBytes, r.PeakLiveBytes, p.PeakLiveBytes, p.PeakLiveBytesLow, p.PeakLiveBytesHigh),
 			row("makespan", inNanos, r.MakespanNS, p.MakespanNS, p.MakespanNSLow, p.MakespanNSHigh),
-			row("proof interval", inNanos, r.ProofIntervalNS, p.ProofIntervalNS, p.ProofIntervalNSLow, p.ProofIntervalNSHigh),
+			row("proof interval", inNanos,
+				r.ProofIntervalNS, p.ProofIntervalNS, p.ProofIntervalNSLow, p.ProofIntervalNSHigh),
 			row("rho", inRho, r.Rho, p.Rho, p.RhoLow, p.RhoHigh),
 		},
 	}
@@ -158,8 +167,8 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 		return err
 	}
 	id := p.Identity
-	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; replaying the recorded settings errs by %s (makespan),\n"+
-		"  %s (peak live), %s (peak RSS)\n",
+	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; "+
+		"replaying the recorded settings errs by\n  %s (makespan), %s (peak live), %s (peak RSS)\n",
 		deviation(id.MakespanErrorRatio), deviation(id.PeakLiveErrorRatio), deviation(id.PeakRSSErrorRatio))
 	return err
 }

@@ -25,8 +25,9 @@ type proveCmd struct {
 
 // Help says what the exit codes mean.
 func (*proveCmd) Help() string {
-	return "Every proof is checked with gnark's own verifier. Exit codes: 1 if a job failed, 2 for bad usage or a backend that is not there, " +
-		"130 after Ctrl-C (the first one finishes cleanly with a sealed trace, the second leaves at once)."
+	return "Every proof is checked with gnark's own verifier. Exit codes: 1 if a job failed, " +
+		"2 for bad usage or a backend that is not there, 130 after Ctrl-C " +
+		"(the first one finishes cleanly with a sealed trace, the second leaves at once)."
 }
 
 // Examples implements exampler.
@@ -72,7 +73,8 @@ func (c *proveCmd) proverConfig(values *setting.Values) (prover.Config, error) {
 	case c.Out != "":
 		cfg.Dir = c.Out
 	default:
-		cfg.Dir = fmt.Sprintf("%s-%s-%s.hw", values.Text("circuit"), values.Text("log_size"), time.Now().Format("20060102-150405"))
+		cfg.Dir = fmt.Sprintf("%s-%s-%s.hw",
+			values.Text("circuit"), values.Text("log_size"), time.Now().Format("20060102-150405"))
 	}
 	return cfg, checkNewDir(cfg.Dir)
 }
@@ -97,7 +99,8 @@ func checkNewDir(dir string) error {
 	case err != nil:
 		return fail(exitUsage, fmt.Errorf("make trace directory: %w", err), "give another --out")
 	}
-	return badInput("give another --out, or remove it first", "trace directory %s already holds %s", dir, entries[0].Name())
+	return badInput("give another --out, or remove it first",
+		"trace directory %s already holds %s", dir, entries[0].Name())
 }
 
 func proveWithProgress(ui *tui, cfg prover.Config) (*prover.Result, error) {

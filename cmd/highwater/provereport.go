@@ -86,11 +86,14 @@ func runSummary(r *prover.Result, values *setting.Values) (*analyze.Summary, err
 func unrecordedSummary(r *prover.Result, values *setting.Values) *analyze.Summary {
 	s := &analyze.Summary{
 		MakespanNS: r.MakespanNanos, ProofIntervalNS: r.ProofIntervalNanos, BaseBytes: r.BaseBytes,
-		Jobs:   analyze.Jobs{Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed, Cancelled: r.JobsSkipped},
+		Jobs: analyze.Jobs{
+			Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed, Cancelled: r.JobsSkipped,
+		},
 		Origin: trace.OriginRecorded, ProcessEnd: r.End, Program: "highwater", Commit: currentVersion().Commit,
 		Circuit: &r.Circuit, Seed: values.Uint("seed"), Settings: map[string]trace.Setting{},
 		Partitions:  len(r.Jobs) * int(values.Int("partitions")),
-		DevicePeaks: []analyze.DevicePeak{}, Stages: []analyze.Stage{}, Loss: []trace.Loss{}, Warnings: []string{},
+		DevicePeaks: []analyze.DevicePeak{}, Stages: []analyze.Stage{},
+		Loss: []trace.Loss{}, Warnings: []string{},
 	}
 	if r.PeakRSS != nil {
 		s.PeakRSSBytes, s.PeakRSSSource = &r.PeakRSS.Bytes, r.PeakRSS.Source

@@ -15,13 +15,15 @@ type recoverCmd struct {
 
 // Help says what the exit codes mean.
 func (*recoverCmd) Help() string {
-	return "Every acknowledged event is recovered, spans that were open at the kill included and marked open. Exit codes: 0 whenever a trace was sealed, " +
+	return "Every acknowledged event is recovered, spans that were open at the kill included and " +
+		"marked open. Exit codes: 0 whenever a trace was sealed, " +
 		"losses included; 2 if the run still lives or the directory holds no trace."
 }
 
 // Examples implements exampler.
 func (*recoverCmd) Examples() string {
-	return "  highwater recover run.hw\n  highwater recover run.hw --process-end killed --reason 'oom-kill in dmesg'\n"
+	return "  highwater recover run.hw\n" +
+		"  highwater recover run.hw --process-end killed --reason 'oom-kill in dmesg'\n"
 }
 
 // recoverReport is the --json output of `highwater recover`.
@@ -34,7 +36,8 @@ type recoverReport struct {
 func (c *recoverCmd) Run(ui *tui) error {
 	ledger, err := trace.Recover(c.Dir, trace.RecoverOptions{ProcessEnd: c.ProcessEnd, Reason: c.Reason})
 	if errors.Is(err, trace.ErrLiving) {
-		return fail(exitUsage, err, fmt.Sprintf("`highwater info %s` and `highwater analyze %s` read it as it stands", c.Dir, c.Dir))
+		hint := fmt.Sprintf("`highwater info %s` and `highwater analyze %s` read it as it stands", c.Dir, c.Dir)
+		return fail(exitUsage, err, hint)
 	}
 	if err != nil {
 		return traceFailure(err)

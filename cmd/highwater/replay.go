@@ -33,7 +33,8 @@ func (*replayCmd) Help() string {
 		}
 	}
 	return "Settings that replay can vary: " + strings.Join(names, ", ") +
-		". Exit codes: 1 only with --memory, when at least 1 % of the draws peak above it; 2 for bad usage or a trace that cannot be replayed."
+		". Exit codes: 1 only with --memory, when at least 1 % of the draws peak above it; " +
+		"2 for bad usage or a trace that cannot be replayed."
 }
 
 // Examples implements exampler.
@@ -99,10 +100,12 @@ func checkReplaySettings(set map[string]string) (map[string]string, error) {
 	for _, name := range sortedKeys(set) {
 		s, err := setting.Lookup(name)
 		if err != nil {
-			return nil, fail(exitUsage, fmt.Errorf("--set %s=%s: %w", name, set[name], err), "run `highwater replay --help` for the settings that replay can vary")
+			return nil, fail(exitUsage, fmt.Errorf("--set %s=%s: %w", name, set[name], err),
+				"run `highwater replay --help` for the settings that replay can vary")
 		}
 		if !s.Replay {
-			return nil, badInput("record another run with it: highwater prove --"+s.Flag()+" …", "--set %s: replay cannot vary this setting", name)
+			return nil, badInput("record another run with it: highwater prove --"+s.Flag()+" …",
+				"--set %s: replay cannot vary this setting", name)
 		}
 		if checked[name], err = s.Parse(set[name]); err != nil {
 			return nil, fail(exitUsage, fault("--set "+name, s, err), "")
@@ -143,7 +146,8 @@ func (c *replayCmd) verdict(p *replay.Prediction) error {
 		return nil
 	}
 	if p.PeakOverLimitRatio == nil {
-		return badInput("replay a trace whose buffers or RSS were recorded", "%s has no memory figures to compare with --memory", c.Trace)
+		return badInput("replay a trace whose buffers or RSS were recorded",
+			"%s has no memory figures to compare with --memory", c.Trace)
 	}
 	if *p.PeakOverLimitRatio >= memoryVerdictRatio {
 		return fail(exitVerdict, nil, "")

@@ -14,8 +14,9 @@ import (
 
 // settingsGroup heads the settings in help.
 var settingsGroup = kong.Group{
-	Key:   "settings",
-	Title: "Settings (each also a key of the --config file and an environment variable: partition_workers, HIGHWATER_PARTITION_WORKERS):",
+	Key: "settings",
+	Title: "Settings (each also a key of the --config file and an environment variable: " +
+		"partition_workers, HIGHWATER_PARTITION_WORKERS):",
 }
 
 // settingFlags is one flag for each row of the settings table, made from the table, so that a
@@ -104,7 +105,8 @@ func (l layers) merge() (*setting.Values, error) {
 		}
 	}
 	if len(faults) > 0 {
-		return nil, fail(exitUsage, errors.Join(faults...), "run `highwater prove --help` for every setting and its values")
+		return nil, fail(exitUsage, errors.Join(faults...),
+			"run `highwater prove --help` for every setting and its values")
 	}
 	return v, nil
 }

@@ -53,7 +53,8 @@ func parseAssignments(flag string, args []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(a, "=")
 		name = strings.ReplaceAll(strings.TrimSpace(name), "-", "_")
 		if !ok || name == "" {
-			return nil, badInput(fmt.Sprintf("write it as %s permit_release=send_accepted", flag), "%s %s: no name=value", flag, a)
+			return nil, badInput(fmt.Sprintf("write it as %s permit_release=send_accepted", flag),
+				"%s %s: no name=value", flag, a)
 		}
 		if _, twice := set[name]; twice {
 			return nil, badInput("give each setting once", "%s %s: %s is set twice", flag, a, name)
