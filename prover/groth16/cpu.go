@@ -237,9 +237,6 @@ func (r *cpuRun) op(ctx context.Context, name string, attrs []attribute.KeyValue
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if r.env.Mem.Rec == nil {
-		return run()
-	}
 	_, span := r.env.Mem.Rec.Start(ctx, tracer.SpanSpec{
 		Kind: trace.KindOp, Stage: r.stage, Name: name, Owner: r.opts.Owner,
 		Device: -1, Stream: trace.Null, Threads: int64(r.threads),

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 
 	curve "github.com/consensys/gnark-crypto/ecc/bls12-381"
-	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr/fft"
 	gnarkgroth16 "github.com/consensys/gnark/backend/groth16"
 	bls12381 "github.com/consensys/gnark/backend/groth16/bls12-381"
@@ -41,7 +40,6 @@ type Key struct {
 	size    keySize
 	regions []*hostmem.Region // in the order of keySize.sections
 	tables  tracer.Buffer     // the domain's tables, on the Go heap
-	traced  bool
 
 	domain               *fft.Domain
 	a, b, k, z           []curve.G1Affine // z in bit-reversed order, as the NTTs leave h
@@ -68,13 +66,10 @@ func newKey(env Env, size keySize) (*Key, error) {
 	k.infinityA = hostmem.Of[uint64](k.regions[5], bitsetWords(size.wires))
 	k.infinityB = hostmem.Of[uint64](k.regions[6], bitsetWords(size.wires))
 	k.domain = fft.NewDomain(uint64(size.domain))
-	if env.Mem.Rec != nil {
-		k.traced = true
-		k.tables = env.Mem.Rec.Alloc(tracer.BufferSpec{
-			Class: trace.ClassKey, Space: trace.SpaceHost, Device: -1, Estimated: true, Owner: tracer.NoOwner,
-			CapacityBytes: k.tableBytes(), ResidentBytes: k.tableBytes(),
-		})
-	}
+	k.tables = env.Mem.Rec.Alloc(tracer.BufferSpec{
+		Class: trace.ClassKey, Space: trace.SpaceHost, Device: -1, Estimated: true, Owner: tracer.NoOwner,
+		CapacityBytes: k.tableBytes(), ResidentBytes: k.tableBytes(),
+	})
 	return k, nil
 }
 
@@ -90,12 +85,9 @@ func (k *Key) Bytes() int64 {
 
 // Free gives the memory back. It is safe to call twice.
 func (k *Key) Free() error {
-	regions := k.regions
-	traced, tables := k.traced, k.tables
+	regions, tables := k.regions, k.tables
 	*k = Key{}
-	if traced {
-		tables.Free()
-	}
+	tables.Free()
 	return freeAll(regions...)
 }
 
@@ -145,5 +137,3 @@ func (k *Key) Verify(proof *Proof, public witness.Witness) error {
 	}
 	return nil
 }
-
-var _ = fr.Bytes

@@ -69,7 +69,7 @@ type scratchPool struct {
 
 // take records scratch of an MSM that is about to run, and returns how to give it back.
 func (s *scratchPool) take(rec *tracer.Recorder, bytes int64, owner tracer.Owner) (give func()) {
-	if rec == nil || bytes == 0 {
+	if bytes == 0 {
 		return func() {}
 	}
 	s.mu.Lock()

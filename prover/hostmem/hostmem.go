@@ -58,11 +58,9 @@ func (a *Allocator) Alloc(class string, capacityBytes int64, owner tracer.Owner)
 	r := &Region{alloc: a, mem: mem, class: class}
 	a.regions.Add(1)
 	a.bytes.Add(capacity)
-	if a.Rec != nil {
-		r.buf = a.Rec.Alloc(tracer.BufferSpec{
-			Class: class, Space: trace.SpaceHost, Device: -1, CapacityBytes: capacity, Owner: owner,
-		})
-	}
+	r.buf = a.Rec.Alloc(tracer.BufferSpec{
+		Class: class, Space: trace.SpaceHost, Device: -1, CapacityBytes: capacity, Owner: owner,
+	})
 	return r, nil
 }
 
@@ -87,9 +85,7 @@ func (r *Region) Fill(residentBytes int64) {
 		return
 	}
 	r.resident = residentBytes
-	if r.alloc.Rec != nil {
-		r.buf.Fill(residentBytes)
-	}
+	r.buf.Fill(residentBytes)
 }
 
 // Grow extends the mapping to capacityBytes (mremap: no copy, new pages are zero) and records it. The address may change:
@@ -109,9 +105,7 @@ func (r *Region) Grow(capacityBytes int64) error {
 	}
 	r.mem = mem
 	r.alloc.bytes.Add(capacity - before)
-	if r.alloc.Rec != nil {
-		r.buf.Resize(capacity, r.resident)
-	}
+	r.buf.Resize(capacity, r.resident)
 	return nil
 }
 
@@ -119,25 +113,19 @@ func (r *Region) Grow(capacityBytes int64) error {
 func (r *Region) Reclass(class string) {
 	r.mustLive("reclass")
 	r.class = class
-	if r.alloc.Rec != nil {
-		r.buf.Reclass(class)
-	}
+	r.buf.Reclass(class)
 }
 
 // Handoff records the new owner.
 func (r *Region) Handoff(to tracer.Owner) {
 	r.mustLive("hand off")
-	if r.alloc.Rec != nil {
-		r.buf.Handoff(to)
-	}
+	r.buf.Handoff(to)
 }
 
 // LastUse records that nothing reads the region any more.
 func (r *Region) LastUse() {
 	r.mustLive("mark last use of")
-	if r.alloc.Rec != nil {
-		r.buf.LastUse()
-	}
+	r.buf.LastUse()
 }
 
 // Free records the free, then unmaps; a second Free is ErrFreed and touches nothing.
@@ -146,9 +134,7 @@ func (r *Region) Free() error {
 		return fmt.Errorf("free %s: %w", r.class, ErrFreed)
 	}
 	r.freed = true
-	if r.alloc.Rec != nil {
-		r.buf.Free()
-	}
+	r.buf.Free()
 	mem := r.mem
 	r.mem = nil
 	r.alloc.regions.Add(-1)
