@@ -43,9 +43,13 @@ func figures(s *analyze.Summary) []report.KeyValue {
 	if s.PeakRSSSource != "" {
 		rss.Note = "(" + s.PeakRSSSource + ")"
 	}
+	live := report.KeyValue{Key: "peak live", Value: report.Value(inBytes, s.PeakLiveBytes)}
+	if s.PeakLiveBytes != nil {
+		live.Note = "of recorded buffers"
+	}
 	return []report.KeyValue{
 		rss,
-		{Key: "peak live", Value: report.Value(inBytes, s.PeakLiveBytes), Note: "of recorded buffers"},
+		live,
 		{Key: "makespan", Value: report.Value(inNanos, s.MakespanNS)},
 		{Key: "proof interval", Value: report.Value(inNanos, s.ProofIntervalNS)},
 		{Key: "rho", Value: report.Value(inRho, s.Rho)},

@@ -35,7 +35,9 @@ func (ui *tui) newProgress() progress {
 	case ui.quiet:
 		return silence{}
 	case isTerminal(ui.err):
-		return newBars(ui.err)
+		b := newBars(ui.err)
+		ui.drawing.Store(b)
+		return b
 	}
 	return &lines{ui: ui, now: time.Now}
 }
@@ -147,6 +149,12 @@ func (b *bars) finish() {
 	if b.bar != nil {
 		b.bar.Abort(b.spins)
 	}
+}
+
+// above prints line above the bars at their next refresh; false once they are done.
+func (b *bars) above(line string) bool {
+	_, err := b.container.Write([]byte(line))
+	return err == nil
 }
 
 func (b *bars) done() {

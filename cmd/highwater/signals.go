@@ -25,6 +25,7 @@ func (ui *tui) interruptible(abandoned func() string) (ctx context.Context, stop
 		}
 		select {
 		case <-signals:
+			ui.drawing.Store(nil) // nobody will draw it any more
 			ui.say("error: left at once on the second interrupt")
 			if abandoned != nil {
 				ui.say("hint: %s", abandoned())

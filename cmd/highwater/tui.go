@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"highwater/analyze/report"
 )
@@ -29,6 +30,7 @@ const (
 type tui struct {
 	out, err    io.Writer
 	json, quiet bool
+	drawing     atomic.Pointer[bars] // messages go above bars while they are drawn
 }
 
 // failure is an error with its exit code and a hint. A nil err exits with the code without a
@@ -79,7 +81,10 @@ func oneMessage(err error) string {
 
 // say prints a line on stderr.
 func (ui *tui) say(format string, args ...any) {
-	fmt.Fprintf(ui.err, "highwater: "+format+"\n", args...)
+	line := fmt.Sprintf("highwater: "+format+"\n", args...)
+	if b := ui.drawing.Load(); b == nil || !b.above(line) {
+		io.WriteString(ui.err, line)
+	}
 }
 
 // warn prints a doubt about the result.
