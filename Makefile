@@ -10,6 +10,8 @@ export PYTHON
 VENV   := .cache/venv
 # Fuzz targets run for a bounded count, so that the same tests run everywhere: FUZZ=100000x make fuzz digs deeper.
 FUZZ   ?= 2000x
+# Keys that make's targets set up; `bin/highwater` by itself keeps them in the user's cache folder.
+export HIGHWATER_CACHE_DIR ?= $(CURDIR)/.cache/keys
 # Packages whose tests also run under the race detector; its eightfold cost is not worth it for arithmetic.
 RACE   := ./tracer/... ./prover ./prover/hostmem
 
@@ -67,6 +69,8 @@ validate-%: build $(VENV)/ready
 
 $(VENV)/ready: notebooks/requirements.txt | check-test
 	@echo "Fetching Python packages into $(VENV) (once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "The notebooks need Python 3.11 or later, and $(PYTHON) is $$($(PYTHON) --version): make PYTHON=python3.11 …"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/pip install -q --disable-pip-version-check --cache-dir .cache/pip -r notebooks/requirements.txt
 	@touch $@
