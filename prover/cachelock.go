@@ -10,11 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a set-up lock that another process holds is tried again: set-up takes seconds.
+// lockPoll is how often a set-up lock that another process holds is tried again: set-up takes
+// seconds.
 const lockPoll = 100 * time.Millisecond
 
-// lockSetup takes the lock of a cache file, so that of several processes only one sets its keys up; onWait is called once
-// if another one holds it. The lock ends with unlock or with the process. The lock file stays: removing it would race.
+// lockSetup takes the lock of a cache file, so that of several processes only one sets its keys up;
+// onWait is called once if another one holds it. The lock ends with unlock or with the process. The
+// lock file stays: removing it would race.
 func lockSetup(ctx context.Context, path string, onWait func()) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

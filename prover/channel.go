@@ -9,9 +9,10 @@ import (
 	"highwater/tracer/trace"
 )
 
-// channel carries synthesised partitions to the GPU workers. Capacity 0 is a rendezvous: a send is accepted when a
-// receiver takes its item. Its level is the items accepted and not yet received; those who wait for it are the senders that
-// are not accepted yet. Items, and senders that wait, are served in the channel's order.
+// channel carries synthesised partitions to the GPU workers. Capacity 0 is a rendezvous: a send is
+// accepted when a receiver takes its item. Its level is the items accepted and not yet received;
+// those who wait for it are the senders that are not accepted yet. Items, and senders that wait,
+// are served in the channel's order.
 type channel struct {
 	mu        sync.Mutex
 	log       queueLog
@@ -30,10 +31,12 @@ type receiver struct {
 }
 
 func newChannel(log queueLog, capacity int64, o order) *channel {
-	return &channel{log: log, capacity: capacity, items: waitList{order: o}, senders: waitList{order: o}}
+	return &channel{log: log, capacity: capacity,
+		items: waitList{order: o}, senders: waitList{order: o}}
 }
 
-// send offers p and returns nil once it is accepted, or the context's cause with the offer withdrawn.
+// send offers p and returns nil once it is accepted, or the context's cause with the offer
+// withdrawn.
 func (c *channel) send(ctx context.Context, owner tracer.Owner, p *partition) error {
 	t := &ticket{owner: owner, amount: 1, granted: make(chan struct{}), item: p}
 	c.offer(t)
@@ -66,7 +69,8 @@ func (c *channel) offer(t *ticket) {
 	c.peak = max(c.peak, c.items.len()+c.senders.len())
 }
 
-// recv takes the next item for owner, a GPU worker. It returns false when the channel is closed and empty.
+// recv takes the next item for owner, a GPU worker. It returns false when the channel is closed and
+// empty.
 func (c *channel) recv(owner tracer.Owner) (*partition, bool) {
 	r := &receiver{owner: owner, got: make(chan *partition, 1)}
 	c.mu.Lock()
@@ -95,13 +99,15 @@ func (c *channel) close() {
 	c.receivers = nil
 }
 
-// move accepts senders while there is room and serves receivers while there are items, until neither is possible.
+// move accepts senders while there is room and serves receivers while there are items, until
+// neither is possible.
 func (c *channel) move() {
 	for c.accept() || c.deliver() {
 	}
 }
 
-// accept takes the first sender's item. There is room below the capacity, and at a rendezvous for each receiver.
+// accept takes the first sender's item. There is room below the capacity, and at a rendezvous for
+// each receiver.
 func (c *channel) accept() bool {
 	t := c.senders.first()
 	if t == nil || !c.room() {

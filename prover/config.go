@@ -8,7 +8,8 @@ import (
 	"highwater/tracer/setting"
 )
 
-// Config is everything a run depends on. The zero value runs the default settings without recording.
+// Config is everything a run depends on. The zero value runs the default settings without
+// recording.
 type Config struct {
 	Settings *setting.Values // nil means every default
 	Dir      string          // the trace directory to create; "" records nothing
@@ -17,8 +18,8 @@ type Config struct {
 
 	// BadWitness names partitions whose witness is made wrong, to see a job fail.
 	BadWitness []JobPartition
-	// SetupCommand is how to start the set-up child, to which SetupMain's arguments are appended. nil means this
-	// executable with the argument SetupSubcommand.
+	// SetupCommand is how to start the set-up child, to which SetupMain's arguments are appended.
+	// nil means this executable with the argument SetupSubcommand.
 	SetupCommand []string
 
 	// For the manifest.
@@ -58,7 +59,8 @@ type Progress struct {
 	Message        string
 }
 
-// ErrNoDevice says that the backend asked for needs a device and there is none: match it with errors.Is.
+// ErrNoDevice says that the backend asked for needs a device and there is none: match it with
+// errors.Is.
 var ErrNoDevice = errors.New("no device")
 
 // NoDeviceError says which setting asked for a device.

@@ -21,9 +21,9 @@ import (
 // kills is how many proving processes TestCrash kills.
 const kills = 10
 
-// TestCrash kills proving processes at random moments and recovers what they recorded: the trace is valid, no
-// acknowledged event is missing, and the spans that were open are there. The witness is a file of counters that is raised
-// only after an event was acknowledged, set-up child's included.
+// TestCrash kills proving processes at random moments and recovers what they recorded: the trace is
+// valid, no acknowledged event is missing, and the spans that were open are there. The witness is a
+// file of counters that is raised only after an event was acknowledged, set-up child's included.
 func TestCrash(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -132,8 +132,8 @@ func witnessed(counts map[journal.Kind]int64) (n int64) {
 	return n
 }
 
-// checkRecovered compares a recovered trace with the witness: each kind has at least as many rows as were acknowledged, and the spans that
-// had begun and not ended are there, open.
+// checkRecovered compares a recovered trace with the witness: each kind has at least as many rows
+// as were acknowledged, and the spans that had begun and not ended are there, open.
 func checkRecovered(t *testing.T, d *trace.Data, counts map[journal.Kind]int64) {
 	t.Helper()
 	ended := int64(0)

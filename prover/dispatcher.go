@@ -11,8 +11,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// dispatch submits every job, and admits them one after another as slots allow. It returns when the last is admitted
-// or the context has ended; the partitions then run on.
+// dispatch submits every job, and admits them one after another as slots allow. It returns when the
+// last is admitted or the context has ended; the partitions then run on.
 func (pl *pipeline) dispatch(ctx context.Context) {
 	pl.firstSubmit = time.Now()
 	slots := make([]*ticket, pl.jobs)
@@ -40,7 +40,7 @@ func (pl *pipeline) skipJob(index int) {
 	pl.count.skipped.Add(int64(pl.partitions))
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	pl.results[index] = JobResult{Job: index, State: JobSkipped, Partition: -1, Reason: "the run was interrupted"}
+	pl.results[index] = skippedJob(index)
 }
 
 // admit starts a job: its partitions reserve their bytes in order, then each goes its own way.
@@ -57,7 +57,8 @@ func (pl *pipeline) admit(ctx context.Context, index int, slot *ticket) {
 	settled, _ := pl.engine.sizes()
 	if !pl.budget.fits(settled) {
 		j.fail(failure{partition: -1, stage: "admission", err: fmt.Errorf(
-			"a partition settles at %s (%d bytes), byte_budget is %s (%d bytes): it could never fit; raise byte_budget",
+			"a partition settles at %s (%d bytes), byte_budget is %s (%d bytes): "+
+				"it could never fit; raise byte_budget",
 			humanize.IBytes(uint64(settled)), settled,
 			humanize.IBytes(uint64(pl.byteBudget)), pl.byteBudget)})
 		pl.rejectJob(j)

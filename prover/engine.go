@@ -82,7 +82,8 @@ type grothWork struct {
 	made       *groth16.Proof
 }
 
-// witness computes the partition's witness. It lives on the Go heap, so its size in the ledger is by formula.
+// witness computes the partition's witness. It lives on the Go heap, so its size in the ledger is
+// by formula.
 func (w *grothWork) witness(_ context.Context, owner tracer.Owner) (err error) {
 	w.full, err = circuit.Witness(w.e.circuit, circuit.Partition{
 		Seed: w.e.seed, Job: w.at.Job, Partition: w.at.Partition, Bad: w.e.bad[w.at]})

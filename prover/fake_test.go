@@ -18,8 +18,8 @@ import (
 // errFake is what a fake stage that is told to fails with.
 var errFake = errors.New("constraint 7 is not satisfied")
 
-// fakeEngine makes work of the shape of Groth16's: the same buffers, of a page each, and the same stages, which take a random
-// number of turns of the scheduler.
+// fakeEngine makes work of the shape of Groth16's: the same buffers, of a page each, and the same
+// stages, which take a random number of turns of the scheduler.
 type fakeEngine struct {
 	mem  *hostmem.Allocator
 	fail map[JobPartition]string // the stage that fails

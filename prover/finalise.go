@@ -7,9 +7,10 @@ import (
 	"highwater/tracer/trace"
 )
 
-// finalise ends a started partition: b_g2 where it was left to it, blinding and assembly, then everything is freed, then
-// the proof is verified. Verification comes after the last free because it needs none of the buffers; it takes a few
-// milliseconds (three pairings), so it does not slow the stages beside it.
+// finalise ends a started partition: b_g2 where it was left to it, blinding and assembly, then
+// everything is freed, then the proof is verified. Verification comes after the last free because
+// it needs none of the buffers; it takes a few milliseconds (three pairings), so it does not slow
+// the stages beside it.
 func (pl *pipeline) finalise(p *partition, worker int32) {
 	if stage, err := pl.assemble(p, worker); err != nil {
 		pl.giveUp(p, stage, err)

@@ -21,8 +21,8 @@ func (pl *pipeline) gpuWorker(id int32) {
 	}
 }
 
-// prove starts p under the device's lock. With split_proving the finaliser takes it from there and the worker is free;
-// without, the worker runs b_g2 under the lock too, and finalises.
+// prove starts p under the device's lock. With split_proving the finaliser takes it from there and
+// the worker is free; without, the worker runs b_g2 under the lock too, and finalises.
 func (pl *pipeline) prove(p *partition, id int32) {
 	if pl.release == releaseGPUPickup {
 		pl.permits.release(p.permit)
@@ -52,7 +52,8 @@ func (pl *pipeline) underLock(p *partition, owner tracer.Owner) (string, error) 
 	if err := context.Cause(p.job.ctx); err != nil {
 		return trace.StageProveStart, err
 	}
-	spec := stageSpec{name: trace.StageProveStart, worker: owner.Worker, threads: pl.startThreads, onDevice: true}
+	spec := stageSpec{name: trace.StageProveStart, worker: owner.Worker,
+		threads: pl.startThreads, onDevice: true}
 	if err := pl.stage(p, spec, p.work.start); err != nil {
 		return trace.StageProveStart, err
 	}
@@ -67,7 +68,8 @@ func (pl *pipeline) underLock(p *partition, owner tracer.Owner) (string, error) 
 	return trace.StageBG2, pl.bG2(p, owner.Worker)
 }
 
-// freeEarly gives a, b, c and their share of the budget back: they are dead once the start has returned.
+// freeEarly gives a, b, c and their share of the budget back: they are dead once the start has
+// returned.
 func (pl *pipeline) freeEarly(p *partition) error {
 	err := p.work.freeABC()
 	if _, abc := pl.engine.sizes(); abc > 0 {

@@ -96,7 +96,7 @@ func (j *job) result() JobResult {
 		r.State, r.Partition, r.Stage = JobFailed, j.failure.partition, j.failure.stage
 		r.Reason = j.failure.err.Error()
 	case j.skipped > 0:
-		r.State, r.Reason = JobSkipped, "the run was interrupted"
+		r.State, r.Reason = JobSkipped, interruptedReason
 	default:
 		r.State, r.Proofs = JobFinished, j.proofs
 	}
@@ -122,4 +122,12 @@ func (r JobResult) String() string {
 		return fmt.Sprintf("job %d failed: %s: %s", r.Job, r.Stage, r.Reason)
 	}
 	return fmt.Sprintf("job %d failed: partition %d: %s: %s", r.Job, r.Partition, r.Stage, r.Reason)
+}
+
+// interruptedReason is why a job was skipped.
+const interruptedReason = "the run was interrupted"
+
+// skippedJob is the end of a job that was never admitted.
+func skippedJob(index int) JobResult {
+	return JobResult{Job: index, State: JobSkipped, Partition: -1, Reason: interruptedReason}
 }

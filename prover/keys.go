@@ -35,7 +35,8 @@ func cacheDir(cfg Config) (string, error) {
 	return dir, nil
 }
 
-// obtainKeys loads the keys from the cache, having them set up first where they are missing or damaged.
+// obtainKeys loads the keys from the cache, having them set up first where they are missing or
+// damaged.
 func (r *run) obtainKeys(ctx context.Context) (keys, error) {
 	k, err := r.loadKeys(ctx)
 	if err == nil || !r.needsSetup(err) {
@@ -61,7 +62,8 @@ func (r *run) obtainKeys(ctx context.Context) (keys, error) {
 	return k, nil
 }
 
-// needsSetup says whether a failed load is cured by a set-up. A damaged cache is worth a warning, once.
+// needsSetup says whether a failed load is cured by a set-up. A damaged cache is worth a warning,
+// once.
 func (r *run) needsSetup(err error) bool {
 	var damaged *groth16.CacheError
 	if errors.As(err, &damaged) {
@@ -77,7 +79,8 @@ func (r *run) needsSetup(err error) bool {
 
 func (r *run) cacheID() groth16.CacheID {
 	v := r.settings
-	return groth16.CacheID{Circuit: v.Text("circuit"), LogSize: int(v.Int("log_size")), Seed: v.Uint("seed")}
+	return groth16.CacheID{Circuit: v.Text("circuit"), LogSize: int(v.Int("log_size")),
+		Seed: v.Uint("seed")}
 }
 
 // setUp runs the set-up child and takes its time.
@@ -89,7 +92,9 @@ func (r *run) setUp(ctx context.Context) error {
 		args: setupArgs{trace: r.rec.Dir(), cache: r.cacheDir, id: r.cacheID(),
 			sampleHz: r.settings.Int("sample_hz")}.list(),
 		report: func(s setupReport) {
-			r.report.change(func(p *Progress) { p.SetupStage, p.SetupDone, p.SetupTotal = s.Stage, s.Done, s.Total })
+			r.report.change(func(p *Progress) {
+				p.SetupStage, p.SetupDone, p.SetupTotal = s.Stage, s.Done, s.Total
+			})
 		},
 	}
 	err := child.run(ctx)

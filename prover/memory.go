@@ -18,8 +18,9 @@ import (
 
 // collector is the garbage collector's policy of the proving phase.
 type collector struct {
-	// afterMSM collects after each MSM while gogc is off: MSM scratch is nearly all the garbage there is, and RSS then follows the
-	// ledger within a few per cent at no cost in time (docs/prover.md). nil otherwise.
+	// afterMSM collects after each MSM while gogc is off: MSM scratch is nearly all the garbage
+	// there is, and RSS then follows the ledger within a few per cent at no cost in time
+	// (docs/prover.md). nil otherwise.
 	afterMSM func()
 	restore  func()
 }
@@ -45,8 +46,8 @@ func setCollector(v *setting.Values) collector {
 	return c
 }
 
-// measureBase is what the program occupies besides its buffers: RSS, once the runtime has given back what it can, minus
-// the ledger's resident bytes.
+// measureBase is what the program occupies besides its buffers: RSS, once the runtime has given
+// back what it can, minus the ledger's resident bytes.
 func measureBase(residentLedgerBytes int64) (int64, error) {
 	debug.FreeOSMemory()
 	rss, err := exactRSS()
@@ -56,8 +57,9 @@ func measureBase(residentLedgerBytes int64) (int64, error) {
 	return rss - residentLedgerBytes, nil
 }
 
-// exactRSS is the resident set from the page tables: the counters behind VmRSS are batched a CPU and off by MiB. It takes
-// 10 ms per GiB, so it is for single readings only; without smaps_rollup (Linux 4.14) it is VmRSS.
+// exactRSS is the resident set from the page tables: the counters behind VmRSS are batched a CPU
+// and off by MiB. It takes 10 ms per GiB, so it is for single readings only; without smaps_rollup
+// (Linux 4.14) it is VmRSS.
 func exactRSS() (int64, error) {
 	text, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {
@@ -78,8 +80,8 @@ func exactRSS() (int64, error) {
 	return probe.ReadRSS(0)
 }
 
-// peakMeter tells the highest resident set from a moment on: the kernel's own mark where it may be reset, the
-// highest sample otherwise.
+// peakMeter tells the highest resident set from a moment on: the kernel's own mark where it may be
+// reset, the highest sample otherwise.
 type peakMeter struct {
 	rec      *tracer.Recorder
 	counting atomic.Bool // samples count from begin on

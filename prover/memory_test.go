@@ -12,8 +12,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// TestPeakMeterSampled checks what is said where the kernel's mark may not be reset: the highest sample of the measured
-// time, with a doubt; and nothing at all without samples.
+// TestPeakMeterSampled checks what is said where the kernel's mark may not be reset: the highest
+// sample of the measured time, with a doubt; and nothing at all without samples.
 func TestPeakMeterSampled(t *testing.T) {
 	m := &peakMeter{}
 	m.Sample(probe.RSS, 900) // before begin
@@ -33,7 +33,8 @@ func TestPeakMeterSampled(t *testing.T) {
 	}
 }
 
-// TestPeakMeterMark checks that the kernel's mark sees memory that was there for a moment only, and not what was before.
+// TestPeakMeterMark checks that the kernel's mark sees memory that was there for a moment only, and
+// not what was before.
 func TestPeakMeterMark(t *testing.T) {
 	const size = 64 << 20
 	touch := func() {

@@ -35,11 +35,12 @@ type counts struct{ synthesised, started, proved, verified, skipped atomic.Int64
 
 func newPipeline(p policy, rec *tracer.Recorder, e engine, report *reporter) *pipeline {
 	queue := func(r trace.Resource) queueLog { return rec.Queue(r) }
-	return &pipeline{policy: p, resources: newResources(p, queue), rec: rec, engine: e, report: report,
-		results: make([]JobResult, p.jobs)}
+	return &pipeline{policy: p, resources: newResources(p, queue), rec: rec, engine: e,
+		report: report, results: make([]JobResult, p.jobs)}
 }
 
-// run proves every job, or as many as ctx allows, and returns when nothing of the pipeline runs or holds anything.
+// run proves every job, or as many as ctx allows, and returns when nothing of the pipeline runs or
+// holds anything.
 func (pl *pipeline) run(ctx context.Context) {
 	for id := range pl.gpuWorkers {
 		pl.gpu.Go(func() { pl.gpuWorker(int32(id)) })
@@ -51,7 +52,8 @@ func (pl *pipeline) run(ctx context.Context) {
 	pl.finalisers.Wait()
 }
 
-// giveUp ends a partition that err stopped in stage: its job fails, unless the partition was only told to stop.
+// giveUp ends a partition that err stopped in stage: its job fails, unless the partition was only
+// told to stop.
 func (pl *pipeline) giveUp(p *partition, stage string, err error) {
 	if p.job.ctx.Err() == nil || !stopped(p.job.ctx, err) {
 		p.job.fail(failure{partition: p.index, stage: stage, err: err})
@@ -67,8 +69,8 @@ func stopped(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Cause(ctx)) || errors.Is(err, context.Canceled)
 }
 
-// finish frees what p holds, bytes first, and gives back its budget and permit; after the job's last it gives back the job's
-// slot. It may follow any stage.
+// finish frees what p holds, bytes first, and gives back its budget and permit; after the job's
+// last it gives back the job's slot. It may follow any stage.
 func (pl *pipeline) finish(p *partition) {
 	if err := pl.dealloc(p); err != nil {
 		p.job.fail(failure{partition: p.index, stage: trace.StageDealloc, err: err})

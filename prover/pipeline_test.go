@@ -43,8 +43,8 @@ func drawSettings(t *rapid.T) *setting.Values {
 		"early_free", word("early_free", "true", "false"),
 		"split_proving", word("split_proving", "true", "false"),
 		"queue_order", word("queue_order", "fifo", "priority"),
-		// Room for one partition, for one and a half, and for many. (The setting's lower bound is above a fake partition's
-		// size: see budgetOf.)
+		// Room for one partition, for one and a half, and for many. (The setting's lower bound is
+		// above a fake partition's size: see budgetOf.)
 		"byte_budget", "unbounded")
 }
 
@@ -135,7 +135,8 @@ func TestPipelineProperties(t *testing.T) {
 	})
 }
 
-// checkOutcome checks that exactly the jobs that were made to fail have, and that the others have all their proofs.
+// checkOutcome checks that exactly the jobs that were made to fail have, and that the others have
+// all their proofs.
 func (u *underTest) checkOutcome(t *rapid.T) {
 	for _, j := range u.results {
 		want := JobFinished
@@ -162,7 +163,8 @@ func (u *underTest) checkOutcome(t *rapid.T) {
 	}
 }
 
-// TestPipelineInterrupted cancels at a random stage: everything is given back and no job is half told.
+// TestPipelineInterrupted cancels at a random stage: everything is given back and no job is half
+// told.
 func TestPipelineInterrupted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := newUnderTest(drawPolicy(t), rapid.Uint64().Draw(t, "seed"), nil)
@@ -189,7 +191,8 @@ func TestPipelineInterrupted(t *testing.T) {
 	})
 }
 
-// TestTraceOfPipeline records runs under random settings: the traces are valid and end with nothing live.
+// TestTraceOfPipeline records runs under random settings: the traces are valid and end with nothing
+// live.
 func TestTraceOfPipeline(t *testing.T) {
 	parent := t.TempDir()
 	runs := 0
@@ -234,8 +237,9 @@ func checkTrace(t interface{ Fatalf(string, ...any) }, dir string) *trace.Data {
 	return data
 }
 
-// TestPermitReleaseBounds checks how many partitions pile up before a GPU worker that is stuck: the incident, and
-// what each release point makes of it. 12 partitions, 2 permits, 1 slot, 1 GPU worker.
+// TestPermitReleaseBounds checks how many partitions pile up before a GPU worker that is stuck: the
+// incident, and what each release point makes of it. 12 partitions, 2 permits, 1 slot, 1 GPU
+// worker.
 func TestPermitReleaseBounds(t *testing.T) {
 	for _, c := range []struct {
 		release string
@@ -265,7 +269,8 @@ func TestPermitReleaseBounds(t *testing.T) {
 	}
 }
 
-// idleSynthesis says whether nobody is in synthesis and want partitions wait for a permit, so that nothing can change.
+// idleSynthesis says whether nobody is in synthesis and want partitions wait for a permit, so that
+// nothing can change.
 func (u *underTest) idleSynthesis(want int64) bool {
 	u.permits.mu.Lock()
 	defer u.permits.mu.Unlock()
@@ -282,7 +287,8 @@ func waitFor(t *testing.T, cond func() bool) {
 	}
 }
 
-// TestStageOrder checks which stages run in which order, and that b_g2 runs under the lock exactly without split_proving.
+// TestStageOrder checks which stages run in which order, and that b_g2 runs under the lock exactly
+// without split_proving.
 func TestStageOrder(t *testing.T) {
 	const (
 		w, s, p, e = trace.StageWitness, trace.StageSynthesis, trace.StageProveStart, "free_abc"
@@ -316,7 +322,8 @@ func TestStageOrder(t *testing.T) {
 	}
 }
 
-// TestBudgetTooSmall checks that jobs whose partitions could never fit fail at once and say both sizes.
+// TestBudgetTooSmall checks that jobs whose partitions could never fit fail at once and say both
+// sizes.
 func TestBudgetTooSmall(t *testing.T) {
 	p := policyOf(values(t, "jobs", "2", "partitions", "3"))
 	p.byteBudget = 4*pageBytes - 1

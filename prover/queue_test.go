@@ -15,7 +15,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// queueModel follows the operations of a resource and notes the first that a true resource could not have made.
+// queueModel follows the operations of a resource and notes the first that a true resource could
+// not have made.
 type queueModel struct {
 	mu       sync.Mutex
 	capacity int64
@@ -127,7 +128,8 @@ func drawOrder(t *rapid.T) order {
 	return rapid.SampledFrom([]order{orderFIFO, orderPriority}).Draw(t, "order")
 }
 
-// TestSemaphoreSteps drives a semaphore one operation at a time and checks each grant against the model.
+// TestSemaphoreSteps drives a semaphore one operation at a time and checks each grant against the
+// model.
 func TestSemaphoreSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.SampledFrom([]int64{setting.Unbounded, 1, 2, 5, 100}).Draw(t, "capacity")
@@ -179,8 +181,8 @@ func TestSemaphoreSteps(t *testing.T) {
 	})
 }
 
-// checkSteps checks what must hold between any two operations: no error in the log, the first waiter does not fit,
-// and worker numbers are the lowest possible and used once.
+// checkSteps checks what must hold between any two operations: no error in the log, the first
+// waiter does not fit, and worker numbers are the lowest possible and used once.
 func checkSteps(t *rapid.T, s *semaphore, model *queueModel, live []*ticket) {
 	if model.err != nil {
 		t.Fatal(model.err)

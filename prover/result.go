@@ -48,7 +48,8 @@ type Counters struct {
 	Proved      int64 // partitions with a proof
 	Verified    int64 // proofs that gnark's verifier accepted
 	Skipped     int64 // partitions given up because their job failed or the run was interrupted
-	// WaitingPeak is the most partitions that waited between synthesis and a GPU worker, in the channel and before it.
+	// WaitingPeak is the most partitions that waited between synthesis and a GPU worker, in the
+	// channel and before it.
 	WaitingPeak int64
 }
 

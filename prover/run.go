@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"highwater/prover/circuit"
 	"highwater/prover/groth16"
-	"highwater/prover/hostmem"
 	"highwater/tracer"
 	"highwater/tracer/probe"
 	"highwater/tracer/setting"
@@ -31,8 +29,9 @@ type run struct {
 	warned   map[string]bool
 }
 
-// Run sets up keys where the cache has none, proves the jobs and seals the trace. An error means that the run as a
-// whole could not be done; a job that fails, and a cancelled context, are in the result instead.
+// Run sets up keys where the cache has none, proves the jobs and seals the trace. An error means
+// that the run as a whole could not be done; a job that fails, and a cancelled context, are in the
+// result instead.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	r, err := prepare(cfg)
 	if err != nil {
@@ -73,7 +72,8 @@ func prepare(cfg Config) (*run, error) {
 	p := policyOf(v)
 	for _, bad := range cfg.BadWitness {
 		if bad.Job < 0 || bad.Job >= p.jobs || bad.Partition < 0 || bad.Partition >= p.partitions {
-			return nil, fmt.Errorf("make witness of job %d partition %d bad: there are %d jobs of %d partitions",
+			return nil, fmt.Errorf(
+				"make witness of job %d partition %d bad: there are %d jobs of %d partitions",
 				bad.Job, bad.Partition, p.jobs, p.partitions)
 		}
 	}
@@ -81,53 +81,8 @@ func prepare(cfg Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir, report: newReporter(cfg.Progress, p),
-		result: &Result{Backend: backend, BackendReason: why}, warned: map[string]bool{}}, nil
-}
-
-// startRecording creates the trace and starts sampling, before set-up begins.
-func (r *run) startRecording() error {
-	r.peak = &peakMeter{}
-	if r.cfg.Dir != "" {
-		rec, err := tracer.Create(r.cfg.Dir, tracer.Options{Manifest: r.manifest()})
-		if err != nil {
-			return fmt.Errorf("create trace: %w", err)
-		}
-		r.rec, r.peak.rec, r.result.TraceDir = rec, rec, rec.Dir()
-	}
-	r.env.Mem = &hostmem.Allocator{Rec: r.rec}
-	if hz := r.settings.Int("sample_hz"); r.rec != nil && hz > 0 {
-		p, err := probe.Start(r.peak, probe.Options{Hz: float64(hz)})
-		if err != nil {
-			return errors.Join(err, r.rec.Close(trace.EndFailed, err.Error()))
-		}
-		r.probe = p
-	}
-	return nil
-}
-
-// manifest is what is known at the start.
-func (r *run) manifest() trace.Manifest {
-	m := trace.Manifest{
-		Origin: trace.OriginRecorded, Program: r.cfg.Program, Args: r.cfg.Args, Commit: r.cfg.Commit,
-		Dirty: r.cfg.Dirty, Versions: r.cfg.Versions, RunGroup: r.cfg.RunGroup,
-		Seed: r.settings.Uint("seed"), Settings: map[string]trace.Setting{},
-		Circuit: &trace.Circuit{Name: r.circuit.Name()},
-	}
-	for _, name := range r.settings.Names() {
-		m.Settings[name] = trace.Setting{Value: r.settings.Text(name), Source: r.settings.Source(name)}
-	}
-	// auto is resolved: the manifest has the settings as in effect.
-	backend := m.Settings["backend"]
-	backend.Value = r.result.Backend
-	m.Settings["backend"] = backend
-	if r.settings.Int("sample_hz") > 0 {
-		for _, metric := range probe.Metrics() {
-			m.Metrics = append(m.Metrics, trace.Metric{Name: metric.Name, Unit: metric.Unit, Kind: metric.Kind})
-		}
-		m.Recorder.SampleHz = float64(r.settings.Int("sample_hz"))
-	}
-	return m
+	return &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir,
+		report: newReporter(cfg.Progress, p), result: &Result{Backend: backend, BackendReason: why}, warned: map[string]bool{}}, nil
 }
 
 // keysAndProofs is the run itself.
@@ -139,8 +94,8 @@ func (r *run) keysAndProofs(ctx context.Context) error {
 	gc := setCollector(r.settings)
 	defer gc.restore()
 	r.env.AfterMSM = gc.afterMSM
-	e := newEngine(engineSpec{circuit: r.circuit, system: k.system, key: k.key, env: r.env, bad: r.cfg.BadWitness},
-		r.settings)
+	e := newEngine(engineSpec{circuit: r.circuit, system: k.system, key: k.key, env: r.env,
+		bad: r.cfg.BadWitness}, r.settings)
 	if err := r.describe(k); err != nil {
 		return errors.Join(err, e.close())
 	}
@@ -217,75 +172,10 @@ func (r *run) interrupted() {
 		return
 	}
 	for i := range r.policy.jobs {
-		r.result.Jobs = append(r.result.Jobs,
-			JobResult{Job: i, State: JobSkipped, Partition: -1, Reason: "the run was interrupted"})
+		r.result.Jobs = append(r.result.Jobs, skippedJob(i))
 	}
 	r.result.JobsSkipped = r.policy.jobs
 	r.result.ProofsSHA256 = digest(nil)
-}
-
-// stopRecording ends sampling and seals the trace. runErr is why the run as a whole failed, if it did.
-func (r *run) stopRecording(runErr error) error {
-	if r.result.End == "" {
-		r.result.End = trace.EndFinished
-		if r.result.JobsFailed > 0 || runErr != nil {
-			r.result.End = trace.EndFailed
-		}
-	}
-	if r.rec == nil {
-		return nil
-	}
-	r.report.phase(PhaseSeal, "")
-	var stats probe.Stats
-	if r.probe != nil {
-		stats = r.probe.Stop()
-	}
-	err := r.updateManifest(func(m *trace.Manifest) {
-		m.PeakRSS = r.result.PeakRSS
-		m.Recorder.SampleNS, m.Recorder.SampleTicks = stats.MeanNanos, stats.Ticks
-	})
-	if closeErr := r.rec.Close(r.result.End, r.endReason(runErr)); closeErr != nil {
-		return fmt.Errorf("seal trace %s: %w", r.cfg.Dir, errors.Join(closeErr, err))
-	}
-	return errors.Join(err, r.readBack())
-}
-
-func (r *run) endReason(runErr error) string {
-	if runErr != nil {
-		return runErr.Error()
-	}
-	var reasons []string
-	for _, j := range r.result.Jobs {
-		if j.State == JobFailed {
-			reasons = append(reasons, j.String())
-		}
-	}
-	const few = 3
-	if over := len(reasons) - few; over > 0 {
-		reasons = append(reasons[:few], fmt.Sprintf("and %d more", over))
-	}
-	return strings.Join(reasons, "; ")
-}
-
-// readBack takes from the sealed manifest what only sealing knows: losses and the recorder's cost.
-func (r *run) readBack() error {
-	t, err := trace.Open(r.cfg.Dir)
-	if err != nil {
-		return fmt.Errorf("read back sealed trace: %w", err)
-	}
-	defer t.Close()
-	r.result.Loss, r.result.Recorder = t.Manifest.Loss, t.Manifest.Recorder
-	return nil
-}
-
-func (r *run) updateManifest(change func(*trace.Manifest)) error {
-	if r.rec == nil {
-		return nil
-	}
-	if err := r.rec.UpdateManifest(change); err != nil {
-		return fmt.Errorf("update manifest: %w", err)
-	}
-	return nil
 }
 
 func (r *run) warn(text string) {

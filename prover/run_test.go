@@ -40,8 +40,8 @@ func mustRun(t *testing.T, cfg Config) *Result {
 	return r
 }
 
-// TestProofBytes checks that proofs are the same bytes under every scheduling setting, with and without recording, for
-// both circuits.
+// TestProofBytes checks that proofs are the same bytes under every scheduling setting, with and
+// without recording, for both circuits.
 func TestProofBytes(t *testing.T) {
 	circuits := []struct{ name, logSize string }{{"mimc", "10"}, {"label", "15"}}
 	changes := [][]string{
@@ -147,7 +147,8 @@ func checkManifest(t *testing.T, r *Result, m *trace.Manifest) {
 	}
 }
 
-// checkJobEvents checks that each of two jobs was submitted, admitted and done, the last after its buffers' last free.
+// checkJobEvents checks that each of two jobs was submitted, admitted and done, the last after its
+// buffers' last free.
 func checkJobEvents(t *testing.T, d *trace.Data) {
 	t.Helper()
 	done := map[int64]int64{}
@@ -170,7 +171,8 @@ func checkJobEvents(t *testing.T, d *trace.Data) {
 	}
 }
 
-// checkOrderOfSetup checks that nothing of the set-up child is recorded after the key begins to load.
+// checkOrderOfSetup checks that nothing of the set-up child is recorded after the key begins to
+// load.
 func checkOrderOfSetup(t *testing.T, d *trace.Data) {
 	t.Helper()
 	load := int64(0)
@@ -222,7 +224,8 @@ func checkNothingLives(t *testing.T, d *trace.Data) {
 	}
 }
 
-// TestInterrupt cancels in the middle: the trace is sealed, nothing lives, and the result tells what was done.
+// TestInterrupt cancels in the middle: the trace is sealed, nothing lives, and the result tells
+// what was done.
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -334,7 +337,8 @@ func TestOneSetup(t *testing.T) {
 	}
 }
 
-// TestSetupFails checks that a set-up that fails is told with what the child wrote, and that the trace is sealed.
+// TestSetupFails checks that a set-up that fails is told with what the child wrote, and that the
+// trace is sealed.
 func TestSetupFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run.hw")
 	_, err := Run(context.Background(), Config{Settings: small(t), CacheDir: t.TempDir(), Dir: dir,

@@ -9,9 +9,10 @@ import (
 	"highwater/tracer/trace"
 )
 
-// semaphore is a counted resource that is requested, held and released: the job slots, the synthesis permits, the byte
-// budget and the GPU lock. It serves strictly in its order: a request that does not fit holds back those after it, so
-// that none starves. Every operation is recorded inside the critical section.
+// semaphore is a counted resource that is requested, held and released: the job slots, the
+// synthesis permits, the byte budget and the GPU lock. It serves strictly in its order: a request
+// that does not fit holds back those after it, so that none starves. Every operation is recorded
+// inside the critical section.
 type semaphore struct {
 	mu       sync.Mutex
 	log      queueLog
@@ -31,7 +32,8 @@ type semaphoreSpec struct {
 }
 
 func newSemaphore(s semaphoreSpec) *semaphore {
-	return &semaphore{log: s.log, capacity: s.capacity, waiters: waitList{order: s.order}, numbered: s.numbered}
+	return &semaphore{log: s.log, capacity: s.capacity, waiters: waitList{order: s.order},
+		numbered: s.numbered}
 }
 
 // fits says whether amount could ever be granted.
@@ -39,8 +41,8 @@ func (s *semaphore) fits(amount int64) bool {
 	return s.capacity == setting.Unbounded || amount <= s.capacity
 }
 
-// request queues for amount and returns at once; wait waits for the grant. It panics on an amount that can never be
-// granted: see fits.
+// request queues for amount and returns at once; wait waits for the grant. It panics on an amount
+// that can never be granted: see fits.
 func (s *semaphore) request(owner tracer.Owner, amount int64) *ticket {
 	if !s.fits(amount) {
 		panic("prover: request can never be granted")
@@ -54,7 +56,8 @@ func (s *semaphore) request(owner tracer.Owner, amount int64) *ticket {
 	return t
 }
 
-// wait returns nil once t is granted, or the context's cause with t cancelled. A grant that came first wins.
+// wait returns nil once t is granted, or the context's cause with t cancelled. A grant that came
+// first wins.
 func (s *semaphore) wait(ctx context.Context, t *ticket) error {
 	select {
 	case <-t.granted:
@@ -73,7 +76,8 @@ func (s *semaphore) wait(ctx context.Context, t *ticket) error {
 }
 
 // acquire is request and wait.
-func (s *semaphore) acquire(ctx context.Context, owner tracer.Owner, amount int64) (*ticket, error) {
+func (s *semaphore) acquire(ctx context.Context, owner tracer.Owner, amount int64,
+) (*ticket, error) {
 	t := s.request(owner, amount)
 	return t, s.wait(ctx, t)
 }
@@ -144,7 +148,8 @@ func (s *semaphore) record(event string, t *ticket, amount int64) {
 	})
 }
 
-// priorityOf is the recorded priority: the job's number, lowest first, where the order is by priority.
+// priorityOf is the recorded priority: the job's number, lowest first, where the order is by
+// priority.
 func priorityOf(o order, owner tracer.Owner) int32 {
 	if o == orderPriority {
 		return owner.Job

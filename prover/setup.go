@@ -19,7 +19,8 @@ import (
 // SetupSubcommand is the hidden subcommand by which a program runs SetupMain.
 const SetupSubcommand = "setup-child"
 
-// setupGrace is how long a set-up child that was told to stop may take to close its part of the trace.
+// setupGrace is how long a set-up child that was told to stop may take to close its part of the
+// trace.
 const setupGrace = 5 * time.Second
 
 // setupReport is one line of JSON that the set-up child writes to its standard output.
@@ -36,8 +37,8 @@ type setupChild struct {
 	report  func(setupReport)
 }
 
-// run starts the child and waits for it. The kernel kills the child when this process dies, however it dies; a cancelled
-// context ends it by SIGTERM first.
+// run starts the child and waits for it. The kernel kills the child when this process dies, however
+// it dies; a cancelled context ends it by SIGTERM first.
 func (c *setupChild) run(ctx context.Context) error {
 	command := c.command
 	if len(command) == 0 {
@@ -47,8 +48,10 @@ func (c *setupChild) run(ctx context.Context) error {
 		}
 		command = []string{self, SetupSubcommand}
 	}
-	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], c.args...)...)
-	// A group of its own keeps the terminal's Ctrl-C from the child: this process passes it on once.
+	args := append(command[1:len(command):len(command)], c.args...)
+	cmd := exec.CommandContext(ctx, command[0], args...)
+	// A group of its own keeps the terminal's Ctrl-C from the child: this process passes it on
+	// once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = setupGrace
@@ -58,7 +61,8 @@ func (c *setupChild) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start set-up: %w", err)
 	}
-	// Pdeathsig follows the thread that starts the child, not the process: keep that thread until the child has ended.
+	// Pdeathsig follows the thread that starts the child, not the process: keep that thread until
+	// the child has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -97,8 +101,10 @@ func (e *SetupError) Error() string {
 	text := "set up keys: the set-up process failed: " + e.Err.Error()
 	var exit *exec.ExitError
 	if errors.As(e.Err, &exit) {
-		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGKILL {
-			text += " (killed from outside, out of memory perhaps: `dmesg` would say so; a smaller log_size needs less)"
+		s, ok := exit.Sys().(syscall.WaitStatus)
+		if ok && s.Signaled() && s.Signal() == syscall.SIGKILL {
+			text += " (killed from outside, out of memory perhaps: `dmesg` would say so; " +
+				"a smaller log_size needs less)"
 		}
 	}
 	if last := strings.TrimSpace(e.Stderr); last != "" {

@@ -58,9 +58,10 @@ func parseSetupArgs(args []string) (a setupArgs, err error) {
 	return a, nil
 }
 
-// SetupMain is the set-up child: it compiles the circuit, sets up its keys and puts both into the cache, by rename. args are
-// those that Run appended to Config.SetupCommand. It records itself as a further source of the parent's trace.
-// A program that calls Run must call it when started with SetupSubcommand, and exit with an error if it returns one.
+// SetupMain is the set-up child: it compiles the circuit, sets up its keys and puts both into the
+// cache, by rename. args are those that Run appended to Config.SetupCommand. It records itself as a
+// further source of the parent's trace. A program that calls Run must call it when started with
+// SetupSubcommand, and exit with an error if it returns one.
 func SetupMain(ctx context.Context, args []string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -124,12 +125,15 @@ func setUp(ctx context.Context, rec *tracer.Recorder, a setupArgs) (err error) {
 }
 
 // makeKey computes the keys of system and saves both.
-func makeKey(ctx context.Context, env groth16.Env, system *groth16.System, a setupArgs, tell *json.Encoder) (err error) {
+func makeKey(ctx context.Context, env groth16.Env, system *groth16.System, a setupArgs,
+	tell *json.Encoder,
+) (err error) {
 	report := func(done, total int64) {
 		tell.Encode(setupReport{Stage: trace.StageSetup, Done: done, Total: total})
 	}
 	report(0, 0)
-	key, err := groth16.Setup(ctx, env, system, groth16.SetupOptions{Seed: a.id.Seed, Progress: report})
+	opts := groth16.SetupOptions{Seed: a.id.Seed, Progress: report}
+	key, err := groth16.Setup(ctx, env, system, opts)
 	if err != nil {
 		return err
 	}
@@ -139,7 +143,9 @@ func makeKey(ctx context.Context, env groth16.Env, system *groth16.System, a set
 }
 
 // setupStage runs one stage that belongs to no job inside its span.
-func setupStage(ctx context.Context, rec *tracer.Recorder, name string, run func(context.Context) error) error {
+func setupStage(ctx context.Context, rec *tracer.Recorder, name string,
+	run func(context.Context) error,
+) error {
 	ctx, span := rec.Start(ctx, tracer.SpanSpec{
 		Kind: trace.KindStage, Stage: name, Name: name, Track: "setup", Owner: tracer.NoOwner,
 		Device: -1, Stream: trace.Null, Threads: trace.Null,

@@ -11,8 +11,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// synthesise takes p from admission to the channel: budget, permit, witness, solve, send. It runs once a partition, on a goroutine of its
-// own, because a partition may wait for the channel without a permit (permit_release synth_end).
+// synthesise takes p from admission to the channel: budget, permit, witness, solve, send. It runs
+// once a partition, on a goroutine of its own, because a partition may wait for the channel without
+// a permit (permit_release synth_end).
 func (pl *pipeline) synthesise(p *partition) {
 	if err := pl.enter(p); err != nil {
 		pl.giveUp(p, "admission", err)
@@ -29,7 +30,8 @@ func (pl *pipeline) synthesise(p *partition) {
 	}
 	pl.report.change(func(s *Progress) { s.Waiting++ })
 	p.work.handoff(p.owner("", -1))
-	if err := pl.channel.send(p.job.ctx, p.owner(trace.StageSynthesis, permit.slot), p); err != nil {
+	sender := p.owner(trace.StageSynthesis, permit.slot)
+	if err := pl.channel.send(p.job.ctx, sender, p); err != nil {
 		pl.report.change(func(s *Progress) { s.Waiting-- })
 		pl.giveUp(p, "send", err)
 		return
@@ -55,15 +57,17 @@ func (pl *pipeline) enter(p *partition) error {
 	return context.Cause(p.job.ctx)
 }
 
-// solve makes the witness and solves for it, on one OS thread, so that its CPU time can be told. It returns the stage that failed.
+// solve makes the witness and solves for it, on one OS thread, so that its CPU time can be told. It
+// returns the stage that failed.
 func (pl *pipeline) solve(p *partition) (string, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := pl.stage(p, stageSpec{name: trace.StageWitness, worker: p.permit.slot, threads: trace.Null}, p.work.witness)
-	if err != nil {
+	worker := p.permit.slot
+	spec := stageSpec{name: trace.StageWitness, worker: worker, threads: trace.Null}
+	if err := pl.stage(p, spec, p.work.witness); err != nil {
 		return trace.StageWitness, err
 	}
-	spec := stageSpec{name: trace.StageSynthesis, worker: p.permit.slot, threads: 1, ownsThread: true}
+	spec = stageSpec{name: trace.StageSynthesis, worker: worker, threads: 1, ownsThread: true}
 	return trace.StageSynthesis, pl.stage(p, spec, p.work.synthesise)
 }
 
@@ -72,46 +76,42 @@ type stageSpec struct {
 	name       string
 	worker     int32 // -1 for none
 	threads    int64 // trace.Null where unknown
-	device     int32 // with onDevice
-	onDevice   bool
+	onDevice   bool  // device 0, which the CPU backend stands in for
 	ownsThread bool // the stage runs on the calling thread alone: its CPU time is recorded
 }
 
 // stage runs one stage of p inside its span.
-func (pl *pipeline) stage(p *partition, s stageSpec, run func(context.Context, tracer.Owner) error) error {
+func (pl *pipeline) stage(p *partition, s stageSpec,
+	run func(context.Context, tracer.Owner) error,
+) error {
 	owner := p.owner(s.name, s.worker)
-	spec := tracer.SpanSpec{Kind: trace.KindStage, Stage: s.name, Name: s.name, Track: track(s), Owner: owner,
-		Device: -1, Stream: trace.Null, Threads: s.threads}
+	spec := tracer.SpanSpec{Kind: trace.KindStage, Stage: s.name, Name: s.name, Track: track(s),
+		Owner: owner, Device: -1, Stream: trace.Null, Threads: s.threads}
 	if s.onDevice {
-		spec.Device = s.device
+		spec.Device = 0
 	}
 	ctx, span := pl.rec.Start(p.job.ctx, spec)
 	owner.Span = span.ID()
-	began := threadCPUNanos()
+	began, ok := threadCPUNanos()
 	err := run(ctx, owner)
-	if s.ownsThread {
-		span.SetCPUNanos(threadCPUNanos() - began)
+	if ended, stillOK := threadCPUNanos(); s.ownsThread && ok && stillOK {
+		span.SetCPUNanos(ended - began)
 	}
 	span.End(err)
 	return err
 }
 
-// threadCPUNanos is the calling thread's CPU time.
-func threadCPUNanos() int64 {
+// threadCPUNanos is the calling thread's CPU time; false where the kernel does not tell it.
+func threadCPUNanos() (int64, bool) {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		panic("prover: no clock of the thread's CPU time: " + err.Error()) // since Linux 2.6.12
-	}
-	return ts.Nano()
+	err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return ts.Nano(), err == nil
 }
 
 // track names the row on which a timeline shows a stage: one a worker.
 func track(s stageSpec) string {
-	switch s.name {
-	case trace.StageWitness, trace.StageSynthesis:
+	if s.name == trace.StageWitness || s.name == trace.StageSynthesis {
 		return "synthesis/" + strconv.Itoa(int(s.worker))
-	case trace.StageProveStart:
-		return "gpu/" + strconv.Itoa(int(s.worker))
 	}
 	if s.worker >= 0 {
 		return "gpu/" + strconv.Itoa(int(s.worker))

@@ -17,8 +17,8 @@ const (
 	orderPriority order = "priority" // by (job, partition), lowest first
 )
 
-// ticket is one wait for a resource: made by a request, ended by a grant or a cancel. All fields but granted are guarded by
-// the resource's lock until granted is closed.
+// ticket is one wait for a resource: made by a request, ended by a grant or a cancel. All fields
+// but granted are guarded by the resource's lock until granted is closed.
 type ticket struct {
 	owner   tracer.Owner
 	amount  int64

@@ -13,8 +13,8 @@ type engine interface {
 	partition(job, partition int) work
 }
 
-// work is one partition's work, a method a stage, called in this order by one goroutine at a time. After an error, or
-// at any point between stages, free gives everything back.
+// work is one partition's work, a method a stage, called in this order by one goroutine at a time.
+// After an error, or at any point between stages, free gives everything back.
 type work interface {
 	witness(ctx context.Context, owner tracer.Owner) error
 	synthesise(ctx context.Context, owner tracer.Owner) error
