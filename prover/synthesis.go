@@ -77,7 +77,7 @@ type stageSpec struct {
 	worker     int32 // -1 for none
 	threads    int64 // trace.Null where unknown
 	onDevice   bool  // device 0, which the CPU backend stands in for
-	ownsThread bool // the stage runs on the calling thread alone: its CPU time is recorded
+	ownsThread bool  // the stage runs on the calling thread alone: its CPU time is recorded
 }
 
 // stage runs one stage of p inside its span.
