@@ -13,6 +13,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"highwater/replay/pipeline"
+	"highwater/replay/sim"
+	"highwater/tracer/trace"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -27,6 +31,7 @@ func TestMain(m *testing.M) {
 //	status CODE highwater ARG…     the command exits with CODE, not just some failure
 //	json FILE PATH KIND|=VALUE     the value at PATH (a.b.0) is of KIND (number, string, null, bool, object, array) or equals VALUE
 //	five FILE                      the five figures are numbers at top level
+//	simulate DIR [NAME=VALUE…]     a sealed trace of the example pipeline, without proving
 func TestScripts(t *testing.T) {
 	keys := t.TempDir()
 	testscript.Run(t, testscript.Params{
@@ -38,7 +43,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": scriptStatus, "json": scriptJSON, "five": scriptFive,
+			"status": scriptStatus, "json": scriptJSON, "five": scriptFive, "simulate": scriptSimulate,
 		},
 	})
 }
@@ -124,6 +129,25 @@ func scriptFive(ts *testscript.TestScript, neg bool, args []string) {
 	for _, key := range []string{"peak_rss_bytes", "peak_live_bytes", "makespan_ns", "proof_interval_ns", "rho"} {
 		scriptJSON(ts, neg, []string{args[0], key, "number"})
 	}
+}
+
+func scriptSimulate(ts *testscript.TestScript, neg bool, args []string) {
+	set, err := parseAssignments("simulate", args[1:])
+	ts.Check(err)
+	ts.Check(simulateTrace(ts.MkAbs(args[0]), set))
+}
+
+// simulateTrace writes a trace of the example pipeline with the settings in set.
+func simulateTrace(dir string, set map[string]string) error {
+	m, err := pipeline.Example().Apply(set)
+	if err != nil {
+		return err
+	}
+	data, _, err := sim.Record(m, sim.Draw{Seed: 42, Bootstrap: true})
+	if err != nil {
+		return err
+	}
+	return trace.Write(dir, data)
 }
 
 // tempFile writes text to a file of its own.

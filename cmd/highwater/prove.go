@@ -127,9 +127,19 @@ func abandonedHint(dir string) string {
 	return fmt.Sprintf("run `highwater recover %s` to seal what was recorded", dir)
 }
 
+// phaseTexts say what goes on in a phase that has nothing to count.
+var phaseTexts = map[string]string{
+	prover.PhaseSetup: "compiling the circuit and making its keys, once for this size and seed",
+	prover.PhaseLoad:  "reading the keys",
+	prover.PhaseSeal:  "writing the trace",
+}
+
 // proverStep says where the prover is, in one short line.
 func proverStep(p prover.Progress) step {
 	s := step{Phase: p.Phase, Text: p.Message}
+	if s.Text == "" {
+		s.Text = phaseTexts[p.Phase]
+	}
 	if p.Phase == prover.PhaseProve {
 		s.Done, s.Total = p.PartitionsDone, p.Partitions
 		s.Text = fmt.Sprintf("partitions, %d waiting, %d/%d jobs", p.Waiting, p.JobsDone, p.Jobs)
