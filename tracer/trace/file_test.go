@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,10 +96,10 @@ func TestManyRows(t *testing.T) {
 			Attributes: `{"n":` + string(rune('0'+i%10)) + `}`, OtelSpanID: string(rune('A' + i%60))})
 	}
 	again := reload(t, d)
-	if !cmp.Equal(d.Buffers, again.Buffers) {
+	if !slices.Equal(d.Buffers, again.Buffers) {
 		t.Error("the buffers changed")
 	}
-	if !cmp.Equal(d.Spans, again.Spans) {
+	if !slices.Equal(d.Spans, again.Spans) {
 		t.Error("the spans changed")
 	}
 }

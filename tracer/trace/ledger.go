@@ -1,37 +1,57 @@
 package trace
 
-// ledger follows buffers through their events and says what each event adds to live and resident bytes. Sealing, the
-// text form and the validator share it.
-type ledger map[int64]*BufferEvent // the last event of each buffer that has lived
+// ledger follows the buffers that are live and says what each event adds to live and resident bytes. Sealing, the text form and
+// the validator share it.
+type ledger map[int64]held
 
-// deltas gives delta_bytes and delta_resident_bytes of e after the events before it. An event of a buffer whose alloc is
-// not there adds nothing; neither does anything after the free.
-func (l ledger) deltas(e *BufferEvent) (bytes, resident int64) {
-	prev := l[e.BufferID]
-	switch {
-	case prev == nil && e.Event == EventAlloc:
-		return orZero(e.CapacityBytes), e.ResidentBytes
-	case prev == nil || prev.Event == EventFree || e.Event == EventAlloc:
-		return 0, 0
-	case e.Event == EventFree:
-		return -orZero(prev.CapacityBytes), negated(prev.ResidentBytes)
-	case e.Event == EventResize:
-		bytes = orZero(e.CapacityBytes) - orZero(prev.CapacityBytes)
-	}
-	return bytes, difference(e.ResidentBytes, prev.ResidentBytes)
+// held is what a live buffer holds.
+type held struct {
+	capacity, resident int64
+	host               bool // counts in live host bytes: not on a device, not cut from a parent
 }
 
-// record makes e the last event of its buffer. A buffer is known from its alloc on.
+// deltas gives delta_bytes and delta_resident_bytes of e after the events before it. An event of a buffer that is not
+// live (its alloc is lost, or it was freed) adds nothing, and so does a second alloc.
+func (l ledger) deltas(e *BufferEvent) (bytes, resident int64) {
+	prev, live := l[e.BufferID]
+	switch {
+	case live && e.Event == EventFree:
+		return -orZero(prev.capacity), negated(prev.resident)
+	case live && e.Event == EventResize:
+		return orZero(e.CapacityBytes) - orZero(prev.capacity), difference(e.ResidentBytes, prev.resident)
+	case live && e.Event != EventAlloc:
+		return 0, difference(e.ResidentBytes, prev.resident)
+	case !live && e.Event == EventAlloc:
+		return orZero(e.CapacityBytes), e.ResidentBytes
+	}
+	return 0, 0
+}
+
+// record takes e into account.
 func (l ledger) record(e *BufferEvent) {
-	prev := l[e.BufferID]
-	if prev == nil {
-		if e.Event != EventAlloc {
-			return
+	prev, live := l[e.BufferID]
+	switch {
+	case e.Event == EventFree:
+		delete(l, e.BufferID)
+	case e.Event == EventAlloc && !live:
+		l[e.BufferID] = held{e.CapacityBytes, e.ResidentBytes, e.Space != SpaceDevice && e.ParentID == 0}
+	case live:
+		prev.resident = e.ResidentBytes
+		if e.Event == EventResize {
+			prev.capacity = e.CapacityBytes
 		}
-		prev = new(BufferEvent)
 		l[e.BufferID] = prev
 	}
-	*prev = *e
+}
+
+// liveBytes is the capacity of all live host buffers.
+func (l ledger) liveBytes() (sum int64) {
+	for _, h := range l {
+		if h.host {
+			sum += orZero(h.capacity)
+		}
+	}
+	return sum
 }
 
 func orZero(v int64) int64 {

@@ -27,11 +27,13 @@ type textState struct {
 	source  string
 	nextSeq int64
 	ledger  ledger
-	levels  map[string][2]int64 // by resource: level, waiting
+	last    map[int64]BufferEvent // of each buffer
+	levels  map[string][2]int64   // by resource: level, waiting
 }
 
 func newTextState(m *Manifest) *textState {
-	s := &textState{source: "main", nextSeq: 1, ledger: ledger{}, levels: map[string][2]int64{}}
+	s := &textState{source: "main", nextSeq: 1, ledger: ledger{},
+		last: map[int64]BufferEvent{}, levels: map[string][2]int64{}}
 	if len(m.Sources) > 0 {
 		s.source = m.Sources[0].Name
 	}
@@ -51,8 +53,8 @@ func (s *textState) expectSpan(id, time int64) Span {
 
 func (s *textState) expectBuffer(id, time int64, event string) BufferEvent {
 	e := BufferEvent{Space: SpaceHost, Device: None, Job: None, Partition: None, Worker: None}
-	if prev := s.ledger[id]; prev != nil {
-		e = *prev
+	if prev, ok := s.last[id]; ok {
+		e = prev
 	}
 	e.Seq, e.TimeNS, e.Event, e.BufferID, e.Source = s.nextSeq, time, event, id, s.source
 	return e
@@ -79,6 +81,7 @@ func (s *textState) recordQueue(e *QueueEvent) {
 
 func (s *textState) recordBuffer(e *BufferEvent) {
 	s.ledger.record(e)
+	s.last[e.BufferID] = *e
 	s.sequence(e.Seq)
 }
 
