@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -94,7 +95,10 @@ func (f *fitter) fit() (*Result, error) {
 	f.base.Name = "fit"
 	f.base.Memory.Resident, f.base.Memory.Later = f.background()
 	f.report.Remainder = f.remainder(&f.base.Memory)
-	h := newHistory(f.stages)
+	h, err := newHistory(f.stages)
+	if err != nil {
+		return nil, err
+	}
 	h.gpu = len(f.data.Manifest.Host.GPUs) > 0
 	f.report.MaxConcurrency = h.maxConcurrency()
 	r := &Result{Frozen: f.build(frozen, h.names, nil)}
@@ -126,7 +130,7 @@ func (f *fitter) fitted(h *history) *pipeline.Model {
 	}
 	l := h.choose(cpus)
 	clocks := h.clocksOf(l.cpus, l.stages)
-	spread := clocks.spread()
+	spread := h.spread(l.cpus, l.stages)
 	f.report.Law, f.report.CPUs, f.report.Misfit = l.name(), l.cpus, l.misfit
 	f.report.MisfitIndependent = h.misfit(0, h.prior(0))
 	for i, s := range l.stages {
@@ -246,7 +250,7 @@ func (f *fitter) machine() {
 func (f *fitter) turnaround() float64 {
 	done := map[int64]int64{} // by worker, its last letting go
 	byRecv := slices.Clone(f.parts)
-	slices.SortFunc(byRecv, func(a, b *part) int { return int(a.recv - b.recv) })
+	slices.SortFunc(byRecv, func(a, b *part) int { return cmp.Compare(a.recv, b.recv) })
 	var gaps []float64
 	for _, p := range byRecv {
 		if last, ok := done[p.worker]; ok && p.send <= last && p.recv >= last {

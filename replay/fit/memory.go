@@ -16,7 +16,7 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 	end := t.end()
 	for i := range t.data.Buffers {
 		b := &t.data.Buffers[i]
-		if b.ParentID == 0 && mine[b.BufferID] && b.TimeNS < t.start {
+		if b.ParentID == 0 && mine[b.BufferID] && b.Seq < t.startSeq {
 			if _, ok := held[b.BufferID]; !ok {
 				order = append(order, b.BufferID)
 			}
@@ -40,7 +40,7 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 		if _, ok := numbers[b.BufferID]; ok {
 			known = true
 		}
-		if b.ParentID == 0 && mine[b.BufferID] && known && b.TimeNS >= t.start && b.TimeNS < end {
+		if b.ParentID == 0 && mine[b.BufferID] && known && b.Seq > t.startSeq && b.TimeNS < end {
 			later = append(later, pipeline.Later{AtNS: float64(b.TimeNS - t.start), Change: changeOf(b, numbers)})
 		}
 	}
@@ -80,12 +80,23 @@ type peaks struct {
 func (t *timeline) recordedPeaks() peaks {
 	var p peaks
 	var live, resident, scratch, high int64
+	started := false
 	held := map[int64]pipeline.Change{}
 	none := map[int64]int{}
+	note := func() {
+		high = max(high, scratch)
+		p.live = max(p.live, live)
+		p.resident = max(p.resident, resident+scratch)
+		p.scratchLaw = max(p.scratchLaw, resident+high)
+	}
 	for i := range t.data.Buffers {
 		b := &t.data.Buffers[i]
 		if b.ParentID != 0 || b.Space == trace.SpaceDevice {
 			continue
+		}
+		if !started && b.Seq > t.startSeq {
+			started = true
+			note()
 		}
 		old := held[b.BufferID]
 		c := pipeline.Change{}
@@ -96,13 +107,9 @@ func (t *timeline) recordedPeaks() peaks {
 		live += c.Capacity - old.Capacity
 		resident += plain(c) - plain(old)
 		scratch += (c.Resident - plain(c)) - (old.Resident - plain(old))
-		if b.TimeNS < t.start {
-			continue
+		if started {
+			note()
 		}
-		high = max(high, scratch)
-		p.live = max(p.live, live)
-		p.resident = max(p.resident, resident+scratch)
-		p.scratchLaw = max(p.scratchLaw, resident+high)
 	}
 	return p
 }

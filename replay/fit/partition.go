@@ -19,21 +19,15 @@ func (t *timeline) partition(p *part, split bool, solo measure) pipeline.Partiti
 	out.SettledBytes, out.EarlyBytes = p.settled()
 	started := p.spanTime(trace.StageProveStart, true)
 	for _, e := range p.buffers {
-		if e.Event == trace.EventFree && started != unset && e.TimeNS >= started && slices.Contains(abc, p.classAtAlloc(e.BufferID)) {
+		if e.Event == trace.EventFree && started != unset && e.TimeNS >= started && p.isABC(e.BufferID) {
 			out.EarlyFree = append(out.EarlyFree, numbers[e.BufferID])
 		}
 	}
 	return out
 }
 
-func (p *part) classAtAlloc(id int64) string {
-	for _, e := range p.buffers {
-		if e.BufferID == id && e.Event == trace.EventAlloc {
-			return e.Class
-		}
-	}
-	return ""
-}
+// isABC says whether a buffer began as a, b or c.
+func (p *part) isABC(id int64) bool { return p.abc[id] }
 
 // settled is what the partition reserves of a byte budget, and what of it goes back after the start: as recorded; without a
 // recorded reservation, what it held when it was sent.
@@ -53,7 +47,7 @@ func (p *part) settled() (settled, early int64) {
 			continue
 		}
 		settled += e.CapacityBytes
-		if slices.Contains(abc, p.classAtAlloc(e.BufferID)) {
+		if p.isABC(e.BufferID) {
 			early += e.CapacityBytes
 		}
 	}
@@ -70,35 +64,8 @@ func (p *part) settled() (settled, early int64) {
 func (t *timeline) dispatched(id int64) int64 {
 	j := t.jobs[id]
 	at := j.admitted
-	asked := t.firstRequest(id)
 	for _, s := range j.spans {
-		if s.EndNS <= asked {
-			at = max(at, s.EndNS)
-		}
-	}
-	return at
-}
-
-// firstRequest is when the first of a job's partitions asked for anything.
-func (t *timeline) firstRequest(id int64) int64 {
-	at := int64(unset)
-	for k, p := range t.parts {
-		if k.job == id && p.request != unset && (at == unset || p.request < at) {
-			at = p.request
-		}
-	}
-	return at
-}
-
-// lastEnd is when the last of a job's partitions was over.
-func (t *timeline) lastEnd(id int64) int64 {
-	at := int64(unset)
-	for k, p := range t.parts {
-		if k.job != id {
-			continue
-		}
-		at = max(at, p.freed)
-		for _, s := range p.spans {
+		if s.EndNS <= j.asked {
 			at = max(at, s.EndNS)
 		}
 	}
@@ -125,7 +92,7 @@ func (t *timeline) jobsOf(solo measure) []pipeline.Job {
 
 func (t *timeline) jobOf(j *job, solo measure) pipeline.Job {
 	var before, after []*trace.Span
-	dispatched, last := t.dispatched(j.id), t.lastEnd(j.id)
+	dispatched, last := t.dispatched(j.id), j.over
 	for _, s := range j.spans {
 		if s.EndNS <= dispatched {
 			before = append(before, s)

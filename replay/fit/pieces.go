@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"slices"
 
 	"highwater/replay/pipeline"
@@ -93,7 +94,7 @@ func cut(b segmentBound, spans []*trace.Span) []piece {
 
 // pieces is a complete partition's time, with its buffer events.
 func (p *part) pieces(dispatched int64, split bool) []piece {
-	slices.SortStableFunc(p.spans, func(a, b *trace.Span) int { return int(a.BeginSeq - b.BeginSeq) })
+	slices.SortStableFunc(p.spans, func(a, b *trace.Span) int { return cmp.Compare(a.BeginSeq, b.BeginSeq) })
 	var out []piece
 	for _, b := range p.bounds(dispatched, split) {
 		out = append(out, cut(b, p.spans)...)

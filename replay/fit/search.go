@@ -14,8 +14,11 @@ const (
 	LawSharing = "processor_sharing"
 )
 
-// minGain is by how much a freer law must lower the misfit to be chosen over a simpler one.
-const minGain = 0.05
+// minGain is by how much a change of a stage's law must lower the misfit to be worth it: a tenth, and more than the chance
+// deviation of a spread estimated from so few services.
+func minGain(services int) float64 {
+	return max(0.1, 1.5/math.Sqrt(2*float64(max(services, 1))))
+}
 
 // law is a contention law with its misfit.
 type law struct {
@@ -33,16 +36,66 @@ func (l *law) name() string {
 	return LawIndependent
 }
 
+// spread is, by stage, how far a law is from explaining its services; NaN where there is nothing to go by. Where the CPU time of
+// services was measured it is the root mean square of log(law's CPU time / measured), else the standard deviation of
+// the logarithm of the solo times.
+func (h *history) spread(cpus float64, stages []pipeline.Stage) []float64 {
+	rates := make([][]float64, len(h.mix))
+	for i, counts := range h.mix {
+		rates[i] = make([]float64, len(stages))
+		pipeline.Rates(cpus, stages, counts, rates[i])
+	}
+	free, bound := make([]moments, len(stages)), make([]moments, len(stages))
+	for i := range h.seen {
+		s := &h.seen[i]
+		work := 0.0
+		for k, c := range s.company {
+			work += s.time[k] * rates[c][s.stage]
+		}
+		if work <= 0 {
+			continue
+		}
+		free[s.stage].add(math.Log(work))
+		if p := stages[s.stage].Parallelism; s.cpu > 0 && p > 0 {
+			bound[s.stage].add(math.Log(work * p / s.cpu))
+		}
+	}
+	out := make([]float64, len(stages))
+	for i := range out {
+		out[i] = free[i].deviation()
+		if 2*bound[i].n > free[i].n {
+			out[i] = math.Sqrt(bound[i].squares / bound[i].n)
+		}
+	}
+	return out
+}
+
+// moments sums what a deviation needs.
+type moments struct{ n, sum, squares float64 }
+
+func (m *moments) add(x float64) {
+	m.n++
+	m.sum += x
+	m.squares += x * x
+}
+
+// deviation is the standard deviation, NaN below two values.
+func (m *moments) deviation() float64 {
+	if m.n < 2 {
+		return math.NaN()
+	}
+	return math.Sqrt(max(0, m.squares-m.sum*m.sum/m.n) / (m.n - 1))
+}
+
 // misfit is the spread of the solo times over the stages, each weighted with its share of the recorded time: how much of
 // the durations the law leaves unexplained.
 func (h *history) misfit(cpus float64, stages []pipeline.Stage) float64 {
-	spread := h.clocksOf(cpus, stages).spread()
+	spread := h.spread(cpus, stages)
 	total, sum := 0.0, 0.0
-	for _, s := range h.spans {
-		i := h.index[s.Stage]
-		if d := float64(s.EndNS - s.BeginNS); !math.IsNaN(spread[i]) {
-			total += d
-			sum += d * spread[i] * spread[i]
+	for i := range h.seen {
+		if x := spread[h.seen[i].stage]; !math.IsNaN(x) {
+			total += h.seen[i].total
+			sum += h.seen[i].total * x * x
 		}
 	}
 	if total == 0 {
@@ -92,7 +145,7 @@ func (h *history) improve(l *law, i int) bool {
 		}
 	}
 	l.stages[i] = was
-	if bestMisfit >= l.misfit*(1-minGain) {
+	if bestMisfit >= l.misfit*(1-minGain(h.services(i))) {
 		return false
 	}
 	l.stages[i], l.misfit = bestStage, bestMisfit

@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"highwater/tracer/trace"
@@ -13,14 +14,15 @@ const unset = trace.Null
 
 // timeline is what a trace says about its jobs.
 type timeline struct {
-	data   *trace.Data
-	start  int64 // first job's request
-	source string
-	kinds  map[string]string // resource name to kind
-	parts  map[key]*part
-	jobs   map[int64]*job
-	stages []*trace.Span // closed stage spans of jobs, by begin
-	locks  bool
+	data     *trace.Data
+	start    int64 // first job's request
+	startSeq int64
+	source   string
+	kinds    map[string]string // resource name to kind
+	parts    map[key]*part
+	jobs     map[int64]*job
+	stages   []*trace.Span // closed stage spans of jobs, by begin
+	locks    bool
 }
 
 type key struct{ job, partition int64 }
@@ -37,13 +39,16 @@ type part struct {
 	reserved, early          int64 // budget bytes; of these, given back before the end
 	spans                    []*trace.Span
 	buffers                  []*trace.BufferEvent
-	broken                   bool // a stage failed or was cancelled
+	abc                      map[int64]bool // buffers that began as a, b or c
+	broken                   bool           // a stage failed or was cancelled
 }
 
 // job is one job as recorded.
 type job struct {
 	id                            int64
 	submitted, admitted, released int64
+	asked                         int64 // first request of one of its partitions
+	over                          int64 // last end of one of its partitions
 	spans                         []*trace.Span
 	buffers                       []*trace.BufferEvent
 }
@@ -59,7 +64,7 @@ func read(d *trace.Data) (*timeline, error) {
 	for i := range d.Queues {
 		q := &d.Queues[i]
 		if t.kinds[q.Resource] == trace.ResourceJob && q.Event == trace.EventRequest {
-			t.start, t.source = q.TimeNS, q.Source
+			t.start, t.startSeq, t.source = q.TimeNS, q.Seq, q.Source
 			break
 		}
 	}
@@ -73,6 +78,7 @@ func read(d *trace.Data) (*timeline, error) {
 		t.span(&d.Spans[i])
 	}
 	t.allBuffers()
+	t.ends()
 	return t, nil
 }
 
@@ -90,7 +96,7 @@ func (t *timeline) part(jobID, partition int64) *part {
 func (t *timeline) job(id int64) *job {
 	j := t.jobs[id]
 	if j == nil {
-		j = &job{id: id, submitted: unset, admitted: unset, released: unset}
+		j = &job{id: id, submitted: unset, admitted: unset, released: unset, asked: unset, over: unset}
 		t.jobs[id] = j
 	}
 	return j
@@ -224,8 +230,28 @@ func (t *timeline) allBuffers() {
 		}
 		p := t.part(k.job, k.partition)
 		p.buffers = append(p.buffers, b)
+		if b.Event == trace.EventAlloc && slices.Contains(abc, b.Class) {
+			if p.abc == nil {
+				p.abc = map[int64]bool{}
+			}
+			p.abc[b.BufferID] = true
+		}
 		if b.Event == trace.EventFree {
 			p.freed = b.TimeNS
+		}
+	}
+}
+
+// ends notes, by job, when the first of its partitions asked for anything and the last was over.
+func (t *timeline) ends() {
+	for k, p := range t.parts {
+		j := t.job(k.job)
+		if p.request != unset && (j.asked == unset || p.request < j.asked) {
+			j.asked = p.request
+		}
+		j.over = max(j.over, p.freed)
+		for _, s := range p.spans {
+			j.over = max(j.over, s.EndNS)
 		}
 	}
 }

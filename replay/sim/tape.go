@@ -153,8 +153,12 @@ func (s *Simulator) rssNow() int64 {
 }
 
 func (t *tape) beginSpan(s *Simulator, stage int32, _ *entity, id int32) {
-	name := s.prog.model.Stages[stage].Name
+	law := &s.prog.model.Stages[stage]
+	name := law.Name
 	row := t.span(s, id)
+	if law.Parallelism > 0 {
+		row.Threads = int64(math.Ceil(law.Parallelism))
+	}
 	row.Kind, row.Stage, row.Name = trace.KindStage, name, name
 	row.Track = trackOf(row.Worker, s.ents[id].worker >= 0 && id < s.nParts, row.Partition >= 0)
 	if row.Job >= 0 && t.jobs[row.Job] >= 0 {

@@ -1,0 +1,147 @@
+package pipeline_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"highwater/replay/pipeline"
+	"highwater/tracer/setting"
+)
+
+func format(t testing.TB, m *pipeline.Model) string {
+	t.Helper()
+	text, err := pipeline.Format(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestRoundTrip(t *testing.T) {
+	m := pipeline.Example()
+	m.Policy.ByteBudget = 1 << 30
+	m.Jobs = []pipeline.Job{{Job: 0, SubmitNS: 5, Before: []pipeline.Piece{{Stage: "verify", SoloNS: 7}}}}
+	got, err := pipeline.Parse(format(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(m, got); d != "" {
+		t.Errorf("after a round trip (-want +got):\n%s", d)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	good := format(t, pipeline.Example())
+	for name, c := range map[string]struct{ old, new, want string }{
+		"unknown key":     {"jobs = 4", "jobs = 4\njob_s = 3", `unknown key "policy.job_s"`},
+		"wrong type":      {"jobs = 4", `jobs = "four"`, "policy.jobs"},
+		"negative bound":  {"channel_capacity = 1", "channel_capacity = -1", `write "unbounded"`},
+		"word":            {`permit_release = "send_accepted"`, `permit_release = "never"`, `permit_release: "never" is not one of`},
+		"unknown stage":   {`stage = "b_g2"`, `stage = "b_g3"`, `stage "b_g3" has no law`},
+		"segment order":   {`segment = "after"`, `segment = "pickup"`, "out of order"},
+		"not a number":    {"turnaround_ns = 20000.0", "turnaround_ns = nan", "turnaround_ns"},
+		"too many":        {"jobs = 4", "jobs = 4000000", "more than the"},
+		"never fits":      {`byte_budget = "unbounded"`, "byte_budget = 1024", "no partition could start"},
+		"no syntax":       {"jobs = 4", "jobs = = 4", "line "},
+		"share above one": {"at = 0.02", "at = 1.02", "outside"},
+		"unknown law":     {`law = "scratch_high_water"`, `law = "gut feeling"`, "memory law"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(good, c.old, c.new, 1)
+			if text == good {
+				t.Fatalf("the model has no %q", c.old)
+			}
+			_, err := pipeline.Parse(text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error that says %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryReplaySettingCanBeApplied(t *testing.T) {
+	m := pipeline.Example()
+	for _, s := range setting.Table() {
+		text, ok := m.Policy.Text(s.Name)
+		if ok != s.Replay {
+			t.Errorf("%s: replay %v in the table of settings, %v in the policy", s.Name, s.Replay, ok)
+			continue
+		}
+		_, err := m.Apply(map[string]string{s.Name: s.Default})
+		if (err == nil) != s.Replay {
+			t.Errorf("apply %s: %v", s.Name, err)
+		}
+		if s.Replay {
+			if canon, err := s.Parse(text); err != nil || canon != text {
+				t.Errorf("%s: %q is not its canonical text %q (%v)", s.Name, text, canon, err)
+			}
+		}
+	}
+}
+
+func TestApplyChangesOnlyTheCopy(t *testing.T) {
+	m := pipeline.Example()
+	got, err := m.Apply(map[string]string{"jobs": "9", "byte_budget": "1GiB", "channel_capacity": "unbounded"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Policy.Jobs != 9 || got.Policy.ByteBudget != 1<<30 || got.Policy.ChannelCapacity != pipeline.Unbounded {
+		t.Errorf("applied: %+v", got.Policy)
+	}
+	if d := cmp.Diff(pipeline.Example(), m); d != "" {
+		t.Errorf("the model itself changed (-want +got):\n%s", d)
+	}
+}
+
+func TestRatesConserveWork(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "stages")
+		cpus := rapid.Float64Range(0.5, 64).Draw(t, "cpus")
+		stages, counts, rates := make([]pipeline.Stage, n), make([]int32, n), make([]float64, n)
+		demand := 0.0
+		for i := range stages {
+			stages[i] = pipeline.Stage{Parallelism: rapid.Float64Range(0.1, 16).Draw(t, "parallelism"), Weight: rapid.Float64Range(0.1, 16).Draw(t, "weight")}
+			counts[i] = int32(rapid.IntRange(0, 5).Draw(t, "count"))
+			demand += float64(counts[i]) * stages[i].Parallelism
+		}
+		pipeline.Rates(cpus, stages, counts, rates)
+		used := 0.0
+		for i := range stages {
+			if rates[i] <= 0 || rates[i] > 1+1e-12 {
+				t.Fatalf("stage %d goes on at rate %v", i, rates[i])
+			}
+			used += float64(counts[i]) * rates[i] * stages[i].Parallelism
+		}
+		if want := min(demand, cpus); math.Abs(used-want) > 1e-9*want {
+			t.Errorf("%v cores used of %v, asked for %v", used, cpus, demand)
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	text, err := pipeline.Format(pipeline.Example())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add("")
+	f.Add("[policy]\njobs = 1")
+	f.Add("name = \"x\"\n[[partition]]\n[[partition.piece]]\nsolo_ns = 1e400")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := pipeline.Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := pipeline.Parse(format(t, m))
+		if err != nil {
+			t.Fatalf("a model that was read cannot be read again: %v", err)
+		}
+		if d := cmp.Diff(m, again); d != "" {
+			t.Errorf("round trip (-first +second):\n%s", d)
+		}
+	})
+}
