@@ -134,10 +134,10 @@ func (f *figures) warnings(s *Summary) []string {
 		add("%d of %d jobs had not ended when the trace ends: the makespan is not known", s.Jobs.Open, s.Jobs.Submitted)
 	}
 	if s.LostEvents > 0 {
-		add("%d events were not recorded: sums over events may be wrong", s.LostEvents)
+		add("%s not recorded: sums over events may be wrong", count(int(s.LostEvents), "event"))
 	}
 	if s.OpenSpans > 0 {
-		add("%d spans were open when the trace ends: they are in no stage's times", s.OpenSpans)
+		add("%s open when the trace ends: in no stage's times", count(s.OpenSpans, "span"))
 	}
 	if s.PeakRSSSource == "sampled" {
 		add("peak RSS is the highest sample: a shorter peak between two samples is missed")

@@ -145,5 +145,9 @@ func cut(d *trace.Data, seq int64) {
 			s.EndSeq, s.EndNS, s.Status = trace.Null, trace.Null, ""
 		}
 	}
+	end := d.Buffers[len(d.Buffers)-1].TimeNS
+	for len(d.Samples) > 0 && d.Samples[len(d.Samples)-1].TimeNS > end {
+		d.Samples = d.Samples[:len(d.Samples)-1]
+	}
 	d.Manifest.SealedBy, d.Manifest.ProcessEnd = trace.SealedByRecover, trace.EndUnknown
 }

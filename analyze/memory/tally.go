@@ -14,6 +14,7 @@ type Tally struct {
 
 	cells  map[cellKey]*cell
 	ghosts []*cell // emptied since the peak
+	spare  []*cell // emptied, for the next new one
 	epoch  uint64
 	index  int // of the owners' marks
 }
@@ -68,7 +69,8 @@ func newTally(index int) *Tally {
 func (t *Tally) change(k cellKey, d amounts) {
 	c := t.cells[k]
 	if c == nil {
-		c = &cell{key: k, epoch: t.epoch}
+		c = t.newCell()
+		*c = cell{key: k, epoch: t.epoch}
 		t.cells[k] = c
 	}
 	if c.epoch != t.epoch {
@@ -83,8 +85,19 @@ func (t *Tally) change(k cellKey, d amounts) {
 		delete(t.cells, k)
 		if c.atPeak != (amounts{}) {
 			t.ghosts = append(t.ghosts, c)
+		} else {
+			t.spare = append(t.spare, c)
 		}
 	}
+}
+
+func (t *Tally) newCell() *cell {
+	if n := len(t.spare); n > 0 {
+		c := t.spare[n-1]
+		t.spare = t.spare[:n-1]
+		return c
+	}
+	return &cell{}
 }
 
 // beforePlace keeps the place that o had at the peak.

@@ -27,7 +27,7 @@ func Analysis(w io.Writer, r *analyze.Report, s Style) error {
 	}
 	for i := range r.Findings {
 		p.blank()
-		p.finding(i+1, &r.Findings[i])
+		p.finding(i+1, &r.Findings[i], r.Verdict)
 	}
 	p.endings(r)
 	return p.err
@@ -78,8 +78,8 @@ func (p *printer) figures(s *analyze.Summary) {
 	}
 	rho := KeyValue{Key: "rho", Value: Value("rho", s.Rho)}
 	if in := s.RhoInputs; in != nil {
-		rho.Note = fmt.Sprintf("%d in synthesis at %s each, %d GPU workers at %s", in.PartitionWorkers, units.Nanos(in.SynthesisNS),
-			in.GPUWorkers, units.Nanos(in.GPUNS))
+		rho.Note = fmt.Sprintf("%d synthesis x %s a partition; %d GPU x %s", in.PartitionWorkers, units.Nanos(in.SynthesisNS),
+			in.GPUWorkers*in.Devices, units.Nanos(in.GPUNS))
 		if in.LockNS != nil {
 			rho.Note += ", lock held " + units.Nanos(*in.LockNS)
 		}
@@ -198,13 +198,17 @@ func (p *printer) remainder(r *memory.Remainder) {
 	p.keyValues("", append(list, KeyValue{Key: "samples", Value: samples}))
 }
 
-func (p *printer) finding(n int, f *analyze.Finding) {
+// finding is one finding in full; its sentence is left out where it has just been said.
+func (p *printer) finding(n int, f *analyze.Finding, said string) {
 	id := f.ID
 	if f.Check != "" {
-		id += " / " + f.Check
+		id += ", " + f.Check
 	}
-	p.line("%s  %s  %s", p.style.bold(fmt.Sprintf("Finding %d", n)), p.severity(f.Severity), p.style.bold(id))
-	p.paragraph("  ", f.Sentence)
+	lead := fmt.Sprintf("Finding %d  %s  ", n, f.Severity)
+	p.painted(lead, p.style.bold(fmt.Sprintf("Finding %d", n))+"  "+p.severity(f.Severity)+"  ", id)
+	if f.Sentence != said {
+		p.paragraph("  ", f.Sentence)
+	}
 	p.evidence(&f.Evidence)
 	p.counterfactual("  ", f.Counterfactual)
 	p.paragraph("  remedy      ", f.Remedy)

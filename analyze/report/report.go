@@ -85,7 +85,11 @@ func (p *printer) line(format string, args ...any) {
 
 func (p *printer) blank() { p.line("") }
 
-func (p *printer) heading(t string) { p.line("%s", p.style.bold(t)) }
+func (p *printer) heading(t string) {
+	for _, l := range wrap(t, p.style.width()) {
+		p.line("%s", p.style.bold(l))
+	}
+}
 
 // paragraph wraps t, its lines after a hanging lead: the first line begins with lead, the others with blanks.
 func (p *printer) paragraph(lead, t string) { p.painted(lead, lead, t) }
@@ -93,11 +97,36 @@ func (p *printer) paragraph(lead, t string) { p.painted(lead, lead, t) }
 // painted is paragraph with a lead that is shown as shown.
 func (p *printer) painted(lead, shown, t string) {
 	indent := text.StringWidthWithoutEscSequences(lead)
-	lines := strings.Split(text.WrapSoft(t, p.style.width()-indent), "\n")
-	for i, l := range lines {
+	for i, l := range wrap(t, p.style.width()-indent) {
 		if i > 0 {
 			shown = strings.Repeat(" ", indent)
 		}
-		p.line("%s", strings.TrimRight(shown+strings.TrimRight(l, " "), " "))
+		p.line("%s", strings.TrimRight(shown+l, " "))
 	}
+}
+
+// wrap breaks t at blanks into lines of at most width columns; a word that is wider has a line of its own, cut.
+func wrap(t string, width int) []string {
+	width = max(width, 8)
+	var lines []string
+	line := ""
+	for _, word := range strings.Split(t, " ") {
+		for text.StringWidthWithoutEscSequences(word) > width {
+			if line != "" {
+				lines = append(lines, line)
+				line = ""
+			}
+			cut := []rune(word)[:width]
+			lines, word = append(lines, string(cut)), word[len(string(cut)):]
+		}
+		switch {
+		case line == "":
+			line = word
+		case text.StringWidthWithoutEscSequences(line)+1+text.StringWidthWithoutEscSequences(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -48,7 +49,7 @@ func (p *printer) grid(g Grid) {
 		p.line("%s", strings.TrimRight(l, " "))
 	}
 	if dropped > 0 {
-		p.line("  (%d more columns: widen the terminal or use --json)", dropped)
+		p.paragraph("  ", fmt.Sprintf("(%d more columns: widen the terminal or use --json)", dropped))
 	}
 }
 

@@ -44,7 +44,24 @@ func whole(name string, v int64) string {
 	case strings.HasSuffix(name, "_ns"):
 		return units.Nanos(v)
 	}
-	return units.Count(v)
+	return units.Count(v) + things(name, v)
+}
+
+// counted are endings of names that count things; the figure says which.
+var counted = []string{"_partitions", "_buffers", "_events"}
+
+// things is the unit of a count, with a blank in front, "" where the name says it itself.
+func things(name string, v int64) string {
+	for _, unit := range counted {
+		if strings.HasSuffix(name, unit) {
+			word := " " + unit[1:]
+			if v == 1 {
+				word = strings.TrimSuffix(word, "s")
+			}
+			return word
+		}
+	}
+	return ""
 }
 
 func real(name string, v float64) string {
@@ -53,11 +70,15 @@ func real(name string, v float64) string {
 		return Unknown
 	case strings.HasSuffix(name, "_ratio"):
 		return units.Percent(v)
+	case name == "rho":
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case strings.HasSuffix(name, "_gib_s") && v > 0 && v < 0.001:
+		return "< 0.001 GiB·s"
 	case strings.HasSuffix(name, "_gib_s"):
 		return strconv.FormatFloat(v, 'g', 3, 64) + " GiB·s"
 	case strings.HasSuffix(name, "_per_s"):
 		return strconv.FormatFloat(v, 'g', 3, 64) + " /s"
-	case v == math.Trunc(v) && math.Abs(v) < 1<<53 && name != "rho":
+	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
 		return whole(name, int64(v))
 	case strings.HasSuffix(name, "_bytes") || name == "bytes":
 		return units.FloatBytes(v)
