@@ -21,15 +21,15 @@ type started struct {
 
 // startRun starts a run that is long enough to be caught at work: it ends by a signal, not by
 // itself.
-func startRun(t *testing.T) *started {
+func startRun(t *testing.T, keys string) *started {
 	t.Helper()
 	self, err := exec.LookPath("highwater") // put on the path by testscript.Main
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &started{dir: filepath.Join(t.TempDir(), "run.hw")}
-	s.cmd = exec.Command(self, "prove", "--circuit", "mimc", "--log-size", "12", "--jobs", "5000", "--partitions", "2",
-		"--out", s.dir, "--cache-dir", filepath.Join(t.TempDir(), "keys"))
+	s.cmd = exec.Command(self, "prove", "--circuit", "mimc", "--log-size", "10",
+		"--jobs", "5000", "--partitions", "2", "--out", s.dir, "--cache-dir", keys)
 	s.cmd.Stderr = &s.stderr
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,9 @@ func (r ran) figures(t *testing.T) map[string]any {
 func (s *started) awaitJobs(t *testing.T, jobs float64) ran {
 	t.Helper()
 	var last ran
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); <-tick.C {
 		last = here("info", s.dir, "--json")
 		if last.code != 0 {
 			continue // not made yet
@@ -89,9 +91,21 @@ func (s *started) wait(t *testing.T) int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// TestLiveTrace: info and analyze read a trace while it is being written; recover refuses it.
-func TestLiveTrace(t *testing.T) {
-	s := startRun(t)
+// TestLifecycle: runs that are watched, interrupted and killed, all with the same keys.
+func TestLifecycle(t *testing.T) {
+	keys := t.TempDir()
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, s *started)
+	}{
+		{"live", testLive}, {"interrupt", testInterrupt}, {"interrupt twice", testInterruptTwice}, {"kill", testKill},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, startRun(t, keys)) })
+	}
+}
+
+// testLive: info and analyze read a trace while it is being written; recover refuses it.
+func testLive(t *testing.T, s *started) {
 	live := s.awaitJobs(t, 2).figures(t)
 	if live["live"] != true {
 		t.Errorf("live is %v", live["live"])
@@ -108,9 +122,8 @@ func TestLiveTrace(t *testing.T) {
 	}
 }
 
-// TestInterrupt: the first SIGINT ends cleanly, with a sealed trace and status 130.
-func TestInterrupt(t *testing.T) {
-	s := startRun(t)
+// testInterrupt: the first SIGINT ends cleanly, with a sealed trace and status 130.
+func testInterrupt(t *testing.T, s *started) {
 	s.awaitJobs(t, 1)
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -127,10 +140,9 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptTwice: the second SIGINT leaves at once, with 130; what was recorded can be
+// testInterruptTwice: the second SIGINT leaves at once, with 130; what was recorded can be
 // recovered.
-func TestInterruptTwice(t *testing.T) {
-	s := startRun(t)
+func testInterruptTwice(t *testing.T, s *started) {
 	s.awaitJobs(t, 1)
 	for range 2 {
 		if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -145,10 +157,9 @@ func TestInterruptTwice(t *testing.T) {
 	}
 }
 
-// TestKilled: after SIGKILL recover seals the trace, prints the ledger, and says that it does not
+// testKill: after SIGKILL recover seals the trace, prints the ledger, and says that it does not
 // know how the run ended.
-func TestKilled(t *testing.T) {
-	s := startRun(t)
+func testKill(t *testing.T, s *started) {
 	s.awaitJobs(t, 2)
 	s.cmd.Process.Kill()
 	s.wait(t)
