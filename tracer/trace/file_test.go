@@ -47,6 +47,7 @@ func load(t testing.TB, dir string) *Data {
 
 func TestFileRoundTrip(t *testing.T) {
 	d := mustParse(t, pileup)
+	valid(t, d)
 	if diff := cmp.Diff(d, reload(t, d), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the files changed the trace:\n%s", diff)
 	}

@@ -41,7 +41,11 @@ func newTextState(m *Manifest) *textState {
 }
 
 // sequence notes that an event took seq.
-func (s *textState) sequence(seq int64) { s.nextSeq = seq + 1 }
+func (s *textState) sequence(seq int64) {
+	if seq != Null {
+		s.nextSeq = seq + 1
+	}
+}
 
 func (s *textState) expectSpan(id, time int64) Span {
 	return Span{
