@@ -29,7 +29,7 @@ func (ledgerAudit) Doc() Doc {
 			{Name: audit + ".min_remainder_bytes", Default: 32 << 20, Meaning: "bytes below which an unexplained remainder is not reported",
 				Source: "a Go program's runtime, stacks and mapped files; small runs consist of little else"},
 			{Name: audit + ".max_negative", Default: 0.05, Meaning: "share of the resident ledger by which RSS may fall short of it",
-				Source: "estimated classes (cpu_scratch) are right within 0.94 to 1.04 (shared/prover.md 1.6)"},
+				Source: "a reading and the records around it are not of the same instant"},
 			{Name: audit + ".max_peak_short", Default: 0.02, Meaning: "share by which the peak RSS may lie below the highest sample",
 				Source: "the kernel batches RSS counters a CPU: single readings are off by MiB"},
 		},

@@ -60,21 +60,21 @@ func (p *auditPass) remainder(m *memory.Report) *Finding {
 	return f
 }
 
-// negative finds a ledger that claims more than the kernel saw.
+// negative finds a ledger that claims more than the kernel saw, be the estimated buffers as small as they may.
 func (p *auditPass) negative(m *memory.Report) *Finding {
 	r := m.Remainder
 	if r == nil || r.Smallest == nil {
 		return nil
 	}
 	at := r.Smallest
-	short := -at.RemainderBytes
+	short := -(at.RemainderBytes + at.EstimatedBytes)
 	if short <= 0 || float64(short) <= p.limit("max_negative")*float64(at.ResidentBytes) {
 		return nil
 	}
 	return &Finding{
 		Check: "remainder_negative", Severity: Warning,
-		Sentence: fmt.Sprintf("RSS (%s) was %s below what the ledger counts as touched (%s).", units.Bytes(at.RSSBytes),
-			units.Bytes(short), units.Bytes(at.ResidentBytes)),
+		Sentence: fmt.Sprintf("RSS (%s) was %s below what the ledger counts as touched (%s, estimates left out).",
+			units.Bytes(at.RSSBytes), units.Bytes(short), units.Bytes(at.ResidentBytes-at.EstimatedBytes)),
 		Evidence: remainderEvidence(r, at),
 		Remedy: "Look for buffers whose fill is recorded before their pages are touched, frees recorded late, estimates that are too high, " +
 			"or memory in swap.",
@@ -89,6 +89,9 @@ func remainderEvidence(r *memory.Remainder, at *memory.Point) Evidence {
 	}
 	if r.BaseBytes != nil {
 		n = append(n, Number{"base_bytes", float64(*r.BaseBytes)})
+	}
+	if at.EstimatedBytes > 0 {
+		n = append(n, Number{"estimated_bytes", float64(at.EstimatedBytes)})
 	}
 	if at.UnknownBytes > 0 {
 		n = append(n, Number{"not_measured_bytes", float64(at.UnknownBytes)})

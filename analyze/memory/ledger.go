@@ -55,6 +55,7 @@ type Buffer struct {
 	childBytes   int64 // capacity of live children
 	childRes     int64
 	resUnknown   bool
+	estimated    bool
 }
 
 // Ledger replays buffer and queue events into what is alive, whose it is and where it waits. It is an Observer; passes
@@ -89,9 +90,10 @@ type Ledger struct {
 
 // sourceBytes is the ledger of one source (process): what its RSS is compared with.
 type sourceBytes struct {
-	resident int64
-	peak     int64 // of resident, in the current phase
-	unknown  int64 // capacity of buffers whose resident bytes are not known
+	resident  int64
+	peak      int64 // of resident, in the current phase
+	unknown   int64 // capacity of buffers whose resident bytes are not known
+	estimated int64 // of resident, by formula
 }
 
 // NewLedger starts an empty ledger for a trace with manifest m.

@@ -51,7 +51,7 @@ func (l *Ledger) alloc(e *trace.BufferEvent, old *Buffer) {
 	*b = Buffer{
 		ID: e.BufferID, ParentID: e.ParentID, Owner: l.owner(e.Job, e.Partition), AllocNS: e.TimeNS,
 		LastUseNS: trace.Null, class: l.words.of(e.Class), stage: l.words.of(e.Stage),
-		device: deviceOf(e), source: l.words.of(e.Source),
+		device: deviceOf(e), source: l.words.of(e.Source), estimated: e.Estimated,
 	}
 	l.buffers[b.ID] = b
 	if b.ParentID != 0 && l.buffers[b.ParentID] == nil {
@@ -92,6 +92,9 @@ func (l *Ledger) move(b *Buffer, d amounts) {
 		if !b.OnDevice() {
 			s := l.sourceOf(b.source)
 			s.resident += d.resident
+			if b.estimated {
+				s.estimated += d.resident
+			}
 			s.peak = max(s.peak, s.resident)
 		}
 		return

@@ -110,6 +110,6 @@ type Remainder struct {
 	OfPeakRatio   *float64 `json:"of_peak_ratio"` // of the peak RSS
 	AtLivePeak    *Point   `json:"at_live_peak"`  // the sample nearest to the peak of live bytes
 	AtRSSPeak     *Point   `json:"at_rss_peak"`   // the highest sample
-	Largest       *Point   `json:"largest"`       // the sample with the largest remainder
-	Smallest      *Point   `json:"smallest"`      // with the smallest; below 0, the ledger claims more than the kernel saw
+	Largest       *Point   `json:"largest"`       // the sample with the largest remainder while jobs held buffers
+	Smallest      *Point   `json:"smallest"`      // likewise where RSS was lowest against the buffers that were measured, not estimated
 }

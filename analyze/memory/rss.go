@@ -46,10 +46,14 @@ type Point struct {
 	TimeNS         int64 `json:"time_ns"`
 	RSSBytes       int64 `json:"rss_bytes"`
 	ResidentBytes  int64 `json:"resident_bytes"`  // of the ledger, at the time of the sample
+	EstimatedBytes int64 `json:"estimated_bytes"` // of the resident bytes, by formula rather than by measurement
 	UnknownBytes   int64 `json:"unknown_bytes"`   // capacity of buffers whose resident bytes were not recorded
 	RemainderBytes int64 `json:"remainder_bytes"` // RSS - resident
 	DistanceNS     int64 `json:"distance_ns"`     // sample time minus the moment it stands for
 }
+
+// measured is RSS minus the resident bytes that were measured: the remainder if every estimate were 0.
+func (p *Point) measured() int64 { return p.RemainderBytes + p.EstimatedBytes }
 
 func newRSS(l *Ledger, timeline bool) *RSS {
 	return &RSS{ledger: l, processes: map[string]*process{}, phase: trace.Null, timeline: timeline}
@@ -119,16 +123,19 @@ func (r *RSS) sample(s *trace.Sample) {
 		return
 	}
 	own := r.ledger.sourceOf(r.ledger.words.of(s.Source))
-	at := Point{TimeNS: s.TimeNS, RSSBytes: int64(s.Value), ResidentBytes: own.resident, UnknownBytes: own.unknown}
+	at := Point{TimeNS: s.TimeNS, RSSBytes: int64(s.Value), ResidentBytes: own.resident,
+		EstimatedBytes: own.estimated, UnknownBytes: own.unknown}
 	at.RemainderBytes = at.RSSBytes - at.ResidentBytes
 	if r.timeline {
 		p.rss.set(at.TimeNS, at.RSSBytes)
 		p.remainder.set(at.TimeNS, at.RemainderBytes)
 	}
-	p.take(at)
+	p.take(at, r.ledger.OwnedBytes() > 0)
 }
 
-func (p *process) take(at Point) {
+// take notes a sample. Extremes of the remainder count while jobs hold buffers: what a process keeps after its work says
+// nothing about the work.
+func (p *process) take(at Point, busy bool) {
 	if p.samples == 0 {
 		p.firstNS = at.TimeNS
 	}
@@ -138,11 +145,11 @@ func (p *process) take(at Point) {
 		c := at
 		p.atRSSPeak = &c
 	}
-	if p.largest == nil || at.RemainderBytes > p.largest.RemainderBytes {
+	if busy && (p.largest == nil || at.RemainderBytes > p.largest.RemainderBytes) {
 		c := at
 		p.largest = &c
 	}
-	if p.smallest == nil || at.RemainderBytes < p.smallest.RemainderBytes {
+	if busy && (p.smallest == nil || at.measured() < p.smallest.measured()) {
 		c := at
 		p.smallest = &c
 	}
