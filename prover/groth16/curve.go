@@ -52,65 +52,70 @@ func isInfinity[T any, P field[T]](p *point[T]) bool {
 	return P(&p.X).IsZero() && P(&p.Y).IsZero()
 }
 
+// adder adds points. It holds what its methods compute with: locals of a type parameter would be allocated on every call.
+type adder[T any, P field[T]] struct {
+	product, den, slope, inverse, x3, y3 T
+	partial                              []T
+}
+
 // double sets p to 2p. It inverts: for the rare case only.
-func double[T any, P field[T]](p *point[T]) {
+func (a *adder[T, P]) double(p *point[T]) {
 	if isInfinity[T, P](p) || P(&p.Y).IsZero() {
 		*p = point[T]{}
 		return
 	}
-	var slope, den, x3 T
-	P(&slope).Square(&p.X)
-	P(&x3).Add(&slope, &slope)
-	P(&slope).Add(&slope, &x3)
-	P(&den).Add(&p.Y, &p.Y)
-	P(&den).Inverse(&den)
-	P(&slope).Mul(&slope, &den)
-	addAlong[T, P](p, &p.X, &slope)
+	P(&a.slope).Square(&p.X)
+	P(&a.x3).Add(&a.slope, &a.slope)
+	P(&a.slope).Add(&a.slope, &a.x3)
+	P(&a.den).Add(&p.Y, &p.Y)
+	P(&a.den).Inverse(&a.den)
+	P(&a.slope).Mul(&a.slope, &a.den)
+	a.addAlong(p, &p.X)
 }
 
-// addAlong sets p to the third point, mirrored, on the line through p and a point at x2 with the given slope.
-func addAlong[T any, P field[T]](p *point[T], x2, slope *T) {
-	var x3, y3 T
-	P(&x3).Square(slope)
-	P(&x3).Sub(&x3, &p.X)
-	P(&x3).Sub(&x3, x2)
-	P(&y3).Sub(&p.X, &x3)
-	P(&y3).Mul(&y3, slope)
-	P(&p.Y).Sub(&y3, &p.Y)
-	p.X = x3
+// addAlong sets p to the third point, mirrored, on the line of the present slope through p and a point at x2.
+func (a *adder[T, P]) addAlong(p *point[T], x2 *T) {
+	P(&a.x3).Square(&a.slope)
+	P(&a.x3).Sub(&a.x3, &p.X)
+	P(&a.x3).Sub(&a.x3, x2)
+	P(&a.y3).Sub(&p.X, &a.x3)
+	P(&a.y3).Mul(&a.y3, &a.slope)
+	P(&p.Y).Sub(&a.y3, &p.Y)
+	p.X = a.x3
 }
 
-// addBatch adds terms[i] to sums[i] for every i, with one inversion for all of them (Montgomery's trick: 6 multiplications
-// an addition). partial is scratch of the same length. Every case is handled: infinity on either side, P+P and P-P.
-func addBatch[T any, P field[T]](sums, terms []point[T], partial []T) {
-	var product, den T
-	P(&product).SetOne()
+// batch adds terms[i] to sums[i] for every i, with one inversion for all of them (Montgomery's trick: 6 multiplications
+// an addition). It spoils terms. Every case is handled: infinity on either side, P+P and P-P.
+func (a *adder[T, P]) batch(sums, terms []point[T]) {
+	if len(a.partial) < len(sums) {
+		a.partial = make([]T, len(sums))
+	}
+	P(&a.product).SetOne()
 	for i := range sums {
-		partial[i] = product
-		if !simpleAdd[T, P](&sums[i], &terms[i]) {
+		if !a.distinct(&sums[i], &terms[i]) {
 			terms[i] = point[T]{} // done: the second pass skips it
 			continue
 		}
-		P(&den).Sub(&terms[i].X, &sums[i].X)
-		P(&product).Mul(&product, &den)
+		a.partial[i] = a.product
+		P(&a.den).Sub(&terms[i].X, &sums[i].X)
+		P(&a.product).Mul(&a.product, &a.den)
 	}
-	P(&product).Inverse(&product)
+	P(&a.product).Inverse(&a.product)
 	for i := len(sums) - 1; i >= 0; i-- {
 		if isInfinity[T, P](&terms[i]) {
 			continue
 		}
-		var slope, inverse T
-		P(&den).Sub(&terms[i].X, &sums[i].X)
-		P(&inverse).Mul(&product, &partial[i])
-		P(&product).Mul(&product, &den)
-		P(&slope).Sub(&terms[i].Y, &sums[i].Y)
-		P(&slope).Mul(&slope, &inverse)
-		addAlong[T, P](&sums[i], &terms[i].X, &slope)
+		P(&a.den).Sub(&terms[i].X, &sums[i].X)
+		P(&a.inverse).Mul(&a.product, &a.partial[i])
+		P(&a.product).Mul(&a.product, &a.den)
+		P(&a.slope).Sub(&terms[i].Y, &sums[i].Y)
+		P(&a.slope).Mul(&a.slope, &a.inverse)
+		a.addAlong(&sums[i], &terms[i].X)
 	}
 }
 
-// simpleAdd says whether the two points have different abscissas; if not, it adds them itself.
-func simpleAdd[T any, P field[T]](sum, term *point[T]) bool {
+// distinct says whether the two points have different abscissas; if not, it adds them itself.
+func (a *adder[T, P]) distinct(sum, term *point[T]) bool {
 	switch {
 	case isInfinity[T, P](term):
 	case isInfinity[T, P](sum):
@@ -118,7 +123,8 @@ func simpleAdd[T any, P field[T]](sum, term *point[T]) bool {
 	case !P(&sum.X).Equal(&term.X):
 		return true
 	case P(&sum.Y).Equal(&term.Y):
-		double[T, P](sum)
+		doubler := adder[T, P]{} // the batch is using the values of this one
+		doubler.double(sum)
 	default:
 		*sum = point[T]{}
 	}

@@ -45,10 +45,11 @@ func newFixedBase[T any, P field[T]](env Env, base point[T], n, threads int) (*f
 		return nil, fmt.Errorf("map fixed-base tables: %w", err)
 	}
 	f.region, f.table = region, hostmem.Of[point[T]](region, entries)
+	var add adder[T, P]
 	for w := range f.windows {
 		f.table[w*f.row()] = base
 		for range f.window {
-			double[T, P](&base)
+			add.double(&base)
 		}
 	}
 	parallel(threads, f.windows, func(w int) { fillRow[T, P](f.table[w*f.row() : (w+1)*f.row()]) })
@@ -73,7 +74,8 @@ func bestWindow(n int) int {
 
 // fillRow completes the multiples 1, 2, 3 … of row[0], by doubling the part that is done: i·P + h·P for i up to h.
 func fillRow[T any, P field[T]](row []point[T]) {
-	terms, partial := make([]point[T], blockScalars), make([]T, blockScalars)
+	var add adder[T, P]
+	terms := make([]point[T], blockScalars)
 	for have := 1; have < len(row); have *= 2 {
 		step := row[have-1]
 		for begin := 0; begin < have; begin += blockScalars {
@@ -83,7 +85,7 @@ func fillRow[T any, P field[T]](row []point[T]) {
 			for i := range n {
 				terms[i] = step
 			}
-			addBatch[T, P](sums, terms[:n], partial[:n])
+			add.batch(sums, terms[:n])
 		}
 	}
 }
@@ -118,16 +120,16 @@ type blockOptions struct {
 
 // block is a worker's scratch.
 type block[T any, P field[T]] struct {
-	base    *fixedBase[T, P]
-	digits  []int32 // windows rows of blockScalars
-	terms   []point[T]
-	partial []T
+	base   *fixedBase[T, P]
+	digits []int32 // windows rows of blockScalars
+	terms  []point[T]
+	add    adder[T, P]
 }
 
 func newBlock[T any, P field[T]](f *fixedBase[T, P]) *block[T, P] {
 	return &block[T, P]{
 		base: f, digits: make([]int32, f.windows*blockScalars),
-		terms: make([]point[T], blockScalars), partial: make([]T, blockScalars),
+		terms: make([]point[T], blockScalars),
 	}
 }
 
@@ -140,23 +142,23 @@ func (b *block[T, P]) multiples(out []point[T], scalar func(i int) *fr.Element) 
 		row := b.base.table[w*b.base.row() : (w+1)*b.base.row()]
 		digits := b.digits[w*blockScalars:]
 		for i := range out {
-			b.terms[i] = pick[T, P](row, digits[i])
+			pick[T, P](&b.terms[i], row, digits[i])
 		}
-		addBatch[T, P](out, b.terms[:len(out)], b.partial)
+		b.add.batch(out, b.terms[:len(out)])
 	}
 }
 
-// pick is digit times the row's point.
-func pick[T any, P field[T]](row []point[T], digit int32) point[T] {
+// pick sets p to digit times the row's point.
+func pick[T any, P field[T]](p *point[T], row []point[T], digit int32) {
 	switch {
 	case digit > 0:
-		return row[digit-1]
+		*p = row[digit-1]
 	case digit < 0:
-		p := row[-digit-1]
+		*p = row[-digit-1]
 		P(&p.Y).Neg(&p.Y)
-		return p
+	default:
+		*p = point[T]{}
 	}
-	return point[T]{}
 }
 
 // signedDigits writes the digits of a scalar, each in [-2^(c-1), 2^(c-1)], lowest first, blockScalars apart.

@@ -188,7 +188,7 @@ func TestCancelledSetupLeavesNothing(t *testing.T) {
 }
 
 // Batched addition gives the sums of gnark-crypto's complete addition, whatever meets: infinity, equal and opposite points.
-func TestAddBatchIsComplete(t *testing.T) {
+func TestBatchedAdditionIsComplete(t *testing.T) {
 	_, _, g, _ := curve.Generators()
 	points := []curve.G1Affine{{}}
 	for i := int64(1); i <= 3; i++ {
@@ -205,7 +205,8 @@ func TestAddBatchIsComplete(t *testing.T) {
 			sums[i], terms[i] = points[x[i]], points[y[i]]
 			want[i].Add(&sums[i], &terms[i])
 		}
-		addBatch(g1Points(sums), g1Points(terms), make([]fp.Element, len(x)))
+		var add adder[fp.Element, *fp.Element]
+		add.batch(g1Points(sums), g1Points(terms))
 		if !slices.Equal(sums, want) {
 			rt.Errorf("sums are %v, want %v", sums, want)
 		}
