@@ -3,9 +3,7 @@ package tracer
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
-	"highwater/tracer/journal"
 	"highwater/tracer/trace"
 )
 
@@ -52,21 +50,9 @@ func (r *Recorder) tellCost(m *trace.Manifest) {
 }
 
 func (r *Recorder) seal(end, reason string) error {
-	dirs, _, err := journal.Sources(filepath.Join(r.dir, journalFolder))
+	_, err := trace.Seal(r.dir, trace.SealOptions{ProcessEnd: end, Reason: reason, SealedBy: trace.SealedByClose})
 	if err != nil {
-		return err
-	}
-	for _, d := range dirs {
-		locked, err := journal.Locked(d)
-		if err != nil {
-			return err
-		}
-		if locked {
-			return fmt.Errorf("source %s is still being recorded; when it has ended, run `highwater recover %s`", filepath.Base(d), r.dir)
-		}
-	}
-	if _, err = trace.Seal(r.dir, trace.SealOptions{ProcessEnd: end, Reason: reason, SealedBy: trace.SealedByClose}); err != nil {
-		return fmt.Errorf("%w; nothing is lost: `highwater recover %s` seals it", err, r.dir)
+		return fmt.Errorf("%w; what was recorded is kept: `highwater recover %s` seals it", err, r.dir)
 	}
 	return nil
 }

@@ -20,7 +20,13 @@ import (
 	"highwater/tracer/trace"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killEnv); dir != "" {
+		killedChild(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func record(t testing.TB, opts Options) *Recorder {
 	t.Helper()
@@ -33,9 +39,35 @@ func record(t testing.TB, opts Options) *Recorder {
 		if err := r.Close(trace.EndFinished, ""); err != nil {
 			t.Error(err)
 		}
+		validate(t, r.Dir())
 	})
 	return r
 }
+
+// validate opens a sealed trace and wants it free of violations.
+func validate(t testing.TB, dir string) *trace.Data {
+	t.Helper()
+	in, err := trace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	found, err := trace.Validate(in, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range found {
+		t.Errorf("%s: %s", dir, v)
+	}
+	d, err := in.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// listed is a manifest that knows the metrics which the tests sample.
+var listed = trace.Manifest{Metrics: []trace.Metric{{Name: "m", Unit: "By", Kind: "gauge"}}}
 
 // row is a journal entry in words.
 type row struct {
@@ -101,8 +133,12 @@ func TestWordsAreThoseOfTheSchema(t *testing.T) {
 
 func TestBufferLife(t *testing.T) {
 	r := record(t, Options{})
-	owner := Owner{Job: 3, Partition: 1, Worker: 2, Stage: trace.StageSynthesis, Span: 9}
-	b := r.Alloc(BufferSpec{Class: trace.ClassA, Space: trace.SpaceHost, Device: -1, Parent: 5, CapacityBytes: 4096, ResidentBytes: trace.Null, Estimated: true, Owner: owner})
+	_, span := r.Start(context.Background(), spec(trace.KindStage, "synthesis", NoOwner))
+	defer span.End(nil)
+	pool := r.Alloc(BufferSpec{Class: trace.ClassRecorder, Space: trace.SpaceHost, Device: -1, CapacityBytes: 1 << 20, ResidentBytes: trace.Null, Owner: NoOwner})
+	defer pool.Free()
+	owner := Owner{Job: 3, Partition: 1, Worker: 2, Stage: trace.StageSynthesis, Span: span.ID()}
+	b := r.Alloc(BufferSpec{Class: trace.ClassA, Space: trace.SpaceHost, Device: -1, Parent: pool.ID(), CapacityBytes: 4096, ResidentBytes: trace.Null, Estimated: true, Owner: owner})
 	b.Fill(100)
 	b.Resize(8192, 200)
 	b.Reclass(trace.ClassH)
@@ -118,12 +154,12 @@ func TestBufferLife(t *testing.T) {
 		span                       uint32
 	}
 	want := []state{
-		{"alloc", "a", "synthesis", "host", 4096, trace.Null, 2, 9},
-		{"fill", "a", "synthesis", "host", 4096, 100, 2, 9},
-		{"resize", "a", "synthesis", "host", 8192, 200, 2, 9},
-		{"reclass", "h", "synthesis", "host", 8192, 200, 2, 9},
-		{"pin", "h", "synthesis", "pinned", 8192, 200, 2, 9},
-		{"unpin", "h", "synthesis", "host", 8192, 200, 2, 9},
+		{"alloc", "a", "synthesis", "host", 4096, trace.Null, 2, 1},
+		{"fill", "a", "synthesis", "host", 4096, 100, 2, 1},
+		{"resize", "a", "synthesis", "host", 8192, 200, 2, 1},
+		{"reclass", "h", "synthesis", "host", 8192, 200, 2, 1},
+		{"pin", "h", "synthesis", "pinned", 8192, 200, 2, 1},
+		{"unpin", "h", "synthesis", "host", 8192, 200, 2, 1},
 		{"handoff", "h", "prove_start", "host", 8192, 200, -1, 0},
 		{"last_use", "h", "prove_start", "host", 8192, 200, -1, 0},
 		{"free", "h", "prove_start", "host", 8192, 200, -1, 0},
@@ -135,7 +171,7 @@ func TestBufferLife(t *testing.T) {
 	}
 	for i, e := range got {
 		s := state{journal.Text(journal.BufferEvents, e.Event), e.word[0], e.word[1], journal.Text(journal.Spaces, e.Space), e.X, e.Y, e.Worker, e.Span}
-		if s != want[i] || int64(e.ID) != b.ID() || e.Parent != 5 || e.Extra != 1 || e.Job != 3 || e.Device != -1 {
+		if s != want[i] || int64(e.ID) != b.ID() || int64(e.Parent) != pool.ID() || e.Extra != 1 || e.Job != 3 || e.Device != -1 {
 			t.Errorf("event %d: %+v, want %+v; record %+v", i, s, want[i], e.Record)
 		}
 		if i > 0 && e.TimeNS <= last {
@@ -147,27 +183,27 @@ func TestBufferLife(t *testing.T) {
 
 func TestQueueEvents(t *testing.T) {
 	r := record(t, Options{})
-	capacity := int64(2)
-	q := r.Queue(trace.Resource{Name: "permit", Kind: trace.ResourcePermit, Unit: "permit", Capacity: &capacity, Device: trace.None})
+	capacity := int64(1 << 40)
+	q := r.Queue(trace.Resource{Name: "budget", Kind: trace.ResourceBudget, Unit: "byte", Capacity: &capacity, Device: trace.None})
 	const n = 1000
 	for i := range n {
-		q.Event(QueueOp{Event: trace.EventRequest, Owner: Owner{Job: 1, Partition: int32(i), Worker: -1}, Priority: 1 << 20, Amount: 1, LevelAfter: 2, WaitingAfter: int64(i)})
+		q.Event(QueueOp{Event: trace.EventRequest, Owner: Owner{Job: 1, Partition: int32(i), Worker: -1}, Priority: 1 << 20, Amount: 1 << 40, WaitingAfter: int64(i)})
 	}
-	q.Event(QueueOp{Event: trace.EventRelease, Owner: NoOwner, Amount: 1 << 40, WaitingAfter: trace.Null})
+	q.Event(QueueOp{Event: trace.EventAcquire, Owner: Owner{Job: 1, Worker: -1}, Amount: 1 << 40, LevelAfter: 1 << 40, WaitingAfter: trace.Null})
 	got := rows(t, r, journal.KindQueue)
 	if len(got) != n+1 {
 		t.Fatalf("%d events", len(got))
 	}
 	for i, e := range got[:n] {
-		if e.word[0] != "permit" || e.Event != 1 || e.Partition != int32(i) || e.Parent != uint32(i) || e.Extra != 1<<15-1 || i > 0 && e.TimeNS <= got[i-1].TimeNS {
+		if e.word[0] != "budget" || e.Event != 1 || e.Partition != int32(i) || e.Parent != uint32(i) || e.Extra != 1<<15-1 || i > 0 && e.TimeNS <= got[i-1].TimeNS {
 			t.Fatalf("event %d: %+v", i, e)
 		}
 	}
-	if e := got[n]; e.Parent != journal.UnknownWaiting || e.X != 1<<40 || e.Job != -1 || journal.Text(journal.QueueEvents, e.Event) != "release" {
+	if e := got[n]; e.Parent != journal.UnknownWaiting || e.X != 1<<40 || e.Y != 1<<40 || e.Worker != -1 || journal.Text(journal.QueueEvents, e.Event) != "acquire" {
 		t.Errorf("last event %+v", e.Record)
 	}
 	m, err := trace.ReadManifest(r.Dir())
-	if err != nil || len(m.Resources) != 1 || m.Resources[0].Name != "permit" || *m.Resources[0].Capacity != 2 {
+	if err != nil || len(m.Resources) != 1 || m.Resources[0].Name != "budget" || *m.Resources[0].Capacity != capacity {
 		t.Errorf("resources %+v, %v", m.Resources, err)
 	}
 }
@@ -283,18 +319,22 @@ func TestNothingRecordsNothing(t *testing.T) {
 }
 
 func TestEventsAllocateNothing(t *testing.T) {
-	r := record(t, Options{})
-	q := r.Queue(trace.Resource{Name: "permit"})
-	b := r.Alloc(BufferSpec{Class: "a", Space: trace.SpaceHost, Owner: NoOwner})
+	r := record(t, Options{Manifest: listed})
+	q := r.Queue(trace.Resource{Name: "channel", Kind: trace.ResourceChannel, Unit: "item", Device: trace.None})
+	partition := int32(0)
+	b := r.Alloc(BufferSpec{Class: "a", Space: trace.SpaceHost, Device: -1, CapacityBytes: 1, Owner: NoOwner})
 	for name, f := range map[string]func(){
 		"alloc": func() {
-			x := r.Alloc(BufferSpec{Class: "a", Space: trace.SpaceHost, Owner: NoOwner})
+			x := r.Alloc(BufferSpec{Class: "a", Space: trace.SpaceHost, Device: -1, Owner: NoOwner})
 			x.Free()
 		},
 		"fill":    func() { b.Fill(1) },
 		"handoff": func() { b.Handoff(Owner{Job: 1, Stage: trace.StageFinalise}) },
-		"queue":   func() { q.Event(QueueOp{Event: trace.EventSend, Owner: Owner{Stage: "synthesis"}}) },
-		"sample":  func() { r.Sample("process.memory.usage", 1) },
+		"queue": func() {
+			partition++
+			q.Event(QueueOp{Event: trace.EventSend, Owner: Owner{Job: 1, Partition: partition, Stage: "synthesis"}, Amount: 1})
+		},
+		"sample": func() { r.Sample("m", 1) },
 	} {
 		if n := testing.AllocsPerRun(500, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
@@ -312,7 +352,8 @@ func TestJoin(t *testing.T) {
 		}
 		joined = append(joined, c)
 	}
-	own, first, second := r.Alloc(BufferSpec{Class: "a"}), joined[0].Alloc(BufferSpec{Class: "b"}), joined[1].Alloc(BufferSpec{Class: "b"})
+	plain := BufferSpec{Class: "a", Space: trace.SpaceHost, Device: -1, Owner: NoOwner}
+	own, first, second := r.Alloc(plain), joined[0].Alloc(plain), joined[1].Alloc(plain)
 	if a, b, c := own.ID()>>32, first.ID()>>32, second.ID()>>32; a != 0 || b != 1 || c != 2 {
 		t.Errorf("ids from ranges %d %d %d", a, b, c)
 	}
@@ -385,7 +426,9 @@ func TestUpdatesFollowEachOther(t *testing.T) {
 	const n = 20
 	for i := range n {
 		wg.Go(func() {
-			if err := r.UpdateManifest(func(m *trace.Manifest) { m.Metrics = append(m.Metrics, trace.Metric{Name: fmt.Sprint(i)}) }); err != nil {
+			if err := r.UpdateManifest(func(m *trace.Manifest) {
+				m.Metrics = append(m.Metrics, trace.Metric{Name: fmt.Sprint("m", i), Unit: "1", Kind: "gauge"})
+			}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -399,7 +442,7 @@ func TestUpdatesFollowEachOther(t *testing.T) {
 func TestWitnessCountsWhatWasAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "witness")
 	t.Setenv(WitnessEnv, path)
-	r := record(t, Options{})
+	r := record(t, Options{Manifest: listed})
 	for range 5 {
 		r.Sample("m", 1)
 	}
