@@ -105,25 +105,7 @@ func (p *printer) attribution(m *memory.Report) {
 		when = "of the whole trace: it has no job"
 	}
 	p.heading(fmt.Sprintf("What held the memory at the peak: %s live at %s (%s)", units.Bytes(a.LiveBytes), units.Nanos(a.TimeNS), when))
-	places := placesOf(a)
-	g := Grid{Header: append([]string{"class", "bytes", "share"}, places...)}
-	held := map[[2]string]int64{}
-	for _, c := range a.ClassByPlace {
-		held[[2]string{c.Class, c.Place}] = c.Bytes
-	}
-	for _, c := range a.ByClass {
-		row := []string{c.Name, units.Bytes(c.Bytes), units.Percent(c.Ratio)}
-		for _, place := range places {
-			cell := ""
-			if n, ok := held[[2]string{c.Name, place}]; ok {
-				cell = units.Bytes(n)
-			}
-			row = append(row, cell)
-		}
-		g.Rows = append(g.Rows, row)
-	}
-	g.Rows = append(g.Rows, p.placeTotals(a, places), partitionRow(a, places))
-	p.grid(g)
+	p.classTable(a, placesOf(a))
 	if a.UnattributedBytes != 0 {
 		p.paragraph("  ", units.Bytes(a.UnattributedBytes)+" of live bytes belong to no known buffer: see ledger-audit.")
 	}
@@ -145,10 +127,46 @@ func placesOf(a *memory.Attribution) []string {
 	return names
 }
 
-func (p *printer) placeTotals(a *memory.Attribution, places []string) []string {
-	row := []string{"all", units.Bytes(a.LiveBytes), ""}
+// classTable is classes by place in one unit; where the terminal is too narrow for it, a line a class.
+func (p *printer) classTable(a *memory.Attribution, places []string) {
+	unit := unitFor(a.LiveBytes)
+	g := Grid{Header: append([]string{"class", unit.name, "share"}, places...)}
+	held := map[[2]string]int64{}
+	for _, c := range a.ClassByPlace {
+		held[[2]string{c.Class, c.Place}] = c.Bytes
+	}
+	for _, c := range a.ByClass {
+		row := []string{c.Name, unit.text(c.Bytes), units.Percent(c.Ratio)}
+		for _, place := range places {
+			cell := ""
+			if n, ok := held[[2]string{c.Name, place}]; ok {
+				cell = unit.text(n)
+			}
+			row = append(row, cell)
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	g.Rows = append(g.Rows, placeTotals(a, places, unit), partitionRow(a, places))
+	if _, dropped := g.fit(p.style.width()); dropped == 0 {
+		p.grid(g)
+		return
+	}
+	for _, row := range g.Rows {
+		var parts []string
+		for i, place := range places {
+			if cell := row[3+i]; cell != "" {
+				parts = append(parts, place+" "+cell)
+			}
+		}
+		lead := fmt.Sprintf("  %-12s %8s  ", row[0], row[1])
+		p.paragraph(lead, strings.TrimPrefix(row[2]+": ", ": ")+strings.Join(parts, ", "))
+	}
+}
+
+func placeTotals(a *memory.Attribution, places []string, unit unit) []string {
+	row := []string{"all", unit.text(a.LiveBytes), ""}
 	for _, place := range places {
-		row = append(row, units.Bytes(a.ByPlace.Find(place).Bytes))
+		row = append(row, unit.text(a.ByPlace.Find(place).Bytes))
 	}
 	return row
 }

@@ -101,3 +101,32 @@ func Label(name string) string {
 	}
 	return strings.ReplaceAll(name, "_", " ")
 }
+
+// unit is one unit for a whole table of byte counts.
+type unit struct {
+	name  string
+	bytes int64
+}
+
+// unitFor suits a table whose largest figure is n.
+func unitFor(n int64) unit {
+	for _, u := range []unit{{"GiB", units.GiB}, {"MiB", units.MiB}, {"KiB", units.KiB}} {
+		if n >= u.bytes {
+			return u
+		}
+	}
+	return unit{"bytes", 1}
+}
+
+func (u unit) text(n int64) string {
+	v := float64(n) / float64(u.bytes)
+	switch {
+	case u.bytes == 1:
+		return units.Count(n)
+	case v > 0 && v < 0.005:
+		return "< 0.01"
+	case v < 99.95:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
