@@ -169,10 +169,14 @@ func changeOf(e *trace.BufferEvent, numbers map[int64]int) pipeline.Change {
 		n = len(numbers)
 		numbers[e.BufferID] = n
 	}
-	return pipeline.Change{
+	c := pipeline.Change{
 		Event: e.Event, Buffer: n, Class: e.Class, Space: e.Space,
 		Capacity: max(0, e.CapacityBytes), Resident: residentOf(e), Estimated: e.Estimated,
 	}
+	if e.Event == trace.EventFree { // a recorded free still says what was given back
+		c.Capacity, c.Resident = 0, 0
+	}
+	return c
 }
 
 // residentOf is the resident bytes after an event; where they were not measured, all of the capacity.
