@@ -51,10 +51,8 @@ python: build $(VENV)/ready ## DuckDB and the notebooks, against the command
 bench: check-build ## Go benchmarks, each a few times, for benchstat
 	$(GO) test -run '^$$' -bench . -count 6 -benchtime 0.3s ./...
 
-lint: check-build ## golangci-lint, staticcheck and gofumpt (not part of test: the tools are a long build)
+lint: check-build ## golangci-lint with staticcheck and gofumpt (not part of test: the tool is a long build)
 	$(GO) tool -modfile=tools.mod golangci-lint run ./...
-	$(GO) tool -modfile=tools.mod staticcheck ./...
-	@bad=$$($(GO) tool -modfile=tools.mod gofumpt -l $$(git ls-files '*.go')); [ -z "$$bad" ] || { echo "not gofumpt-ed:"; echo "$$bad"; exit 1; }
 
 notebook: build $(VENV)/ready ## Open the notebooks in JupyterLab: make notebook HIGHWATER_TRACE=run.hw
 	$(VENV)/bin/pip install -q -r notebooks/requirements-lab.txt

@@ -41,12 +41,22 @@ func TestNanos(t *testing.T) {
 
 func TestCountsAndRates(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Count(0), "0"}, {Count(999), "999"}, {Count(1273284), "1,273,284"}, {Count(-1000), "-1,000"},
+		{Count(0), "0"},
+		{Count(999), "999"},
+		{Count(1273284), "1,273,284"},
+		{Count(-1000), "-1,000"},
 		{Count(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{Rate(35_100_000, 1e9), "35.1 M/s"}, {Rate(812, 1e9), "812.0 /s"}, {Rate(1, 0), "?"},
-		{ByteRate(3<<30, 2e9), "1.50 GiB/s"}, {ByteRate(1, -1), "?"},
-		{Percent(0.9782), "97.8 %"}, {Percent(math.NaN()), "?"}, {Percent(-0.00001), "0.0 %"},
-		{SignedPercent(0.012), "+1.2 %"}, {SignedPercent(-0.012), "-1.2 %"}, {SignedPercent(0), "0.0 %"},
+		{Rate(35_100_000, 1e9), "35.1 M/s"},
+		{Rate(812, 1e9), "812.0 /s"},
+		{Rate(1, 0), "?"},
+		{ByteRate(3<<30, 2e9), "1.50 GiB/s"},
+		{ByteRate(1, -1), "?"},
+		{Percent(0.9782), "97.8 %"},
+		{Percent(math.NaN()), "?"},
+		{Percent(-0.00001), "0.0 %"},
+		{SignedPercent(0.012), "+1.2 %"},
+		{SignedPercent(-0.012), "-1.2 %"},
+		{SignedPercent(0), "0.0 %"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

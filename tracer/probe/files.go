@@ -101,8 +101,11 @@ var files = [fileCount]fileInfo{
 	fileLimit1:   inCgroup("v1", dirMem1, "memory.limit_in_bytes", single),
 	fileFailcnt1: inCgroup("v1", dirMem1, "memory.failcnt", single),
 	fileOOM1:     inCgroup("v1", dirMem1, "memory.oom_control", keyed),
-	fileLimiter: {"an ancestor's memory.current or memory.usage_in_bytes", dirLimiter,
-		[]string{"memory.current", "memory.usage_in_bytes"}, single, false},
+	fileLimiter: {
+		"an ancestor's memory.current or memory.usage_in_bytes", dirLimiter,
+		[]string{"memory.current", "memory.usage_in_bytes"},
+		single, false,
+	},
 	fileCPU2:     inCgroup("v2", dirCPU2, "cpu.stat", keyed),
 	fileCPU1:     inCgroup("v1", dirCPU1, "cpu.stat", keyed),
 	filePSIMem2:  inCgroup("v2", dirMem2, "memory.pressure", stalls),

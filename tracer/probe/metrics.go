@@ -1,5 +1,7 @@
 package probe
 
+import "strings"
+
 // Metric is one row of the table of what can be sampled.
 type Metric struct {
 	Name   string // OpenTelemetry's where it has one (semconv v1.43), an attribute's value as last part
@@ -52,14 +54,11 @@ func Metrics() []Metric {
 
 // source joins the row's places, first choice first.
 func (r row) source() string {
-	text := ""
+	names := make([]string, len(r.places))
 	for i, p := range r.places {
-		if i > 0 {
-			text += " or "
-		}
-		text += p.String()
+		names[i] = p.String()
 	}
-	return text
+	return strings.Join(names, " or ")
 }
 
 // row is a metric and the places it may be read from; the first that exists is taken.
