@@ -14,10 +14,10 @@ type diskSpan struct {
 	Stage            string `parquet:"stage,dict"`
 	Name             string `parquet:"name,dict"`
 	Track            string `parquet:"track,dict"`
-	Job              int64  `parquet:"job,dict"`
+	Job              int64  `parquet:"job,delta"`
 	Partition        int64  `parquet:"partition,delta"`
 	Worker           int64  `parquet:"worker,delta"`
-	Device           int64  `parquet:"device,dict"`
+	Device           int64  `parquet:"device,delta"`
 	Stream           *int64 `parquet:"stream,optional,dict"`
 	Threads          *int64 `parquet:"threads,optional,dict"`
 	BeginNS          int64  `parquet:"begin_ns,delta"`
@@ -37,16 +37,16 @@ type diskBuffer struct {
 	Source             string `parquet:"source,dict"`
 	Event              string `parquet:"event,dict"`
 	BufferID           int64  `parquet:"buffer_id,delta"`
-	ParentID           int64  `parquet:"parent_id,dict"`
+	ParentID           int64  `parquet:"parent_id,delta"`
 	Class              string `parquet:"class,dict"`
 	Space              string `parquet:"space,dict"`
-	Device             int64  `parquet:"device,dict"`
+	Device             int64  `parquet:"device,delta"`
 	CapacityBytes      *int64 `parquet:"capacity_bytes,optional,dict"`
 	ResidentBytes      *int64 `parquet:"resident_bytes,optional,dict"`
 	DeltaBytes         int64  `parquet:"delta_bytes,dict"`
 	DeltaResidentBytes *int64 `parquet:"delta_resident_bytes,optional,dict"`
 	Estimated          bool   `parquet:"estimated"`
-	Job                int64  `parquet:"job,dict"`
+	Job                int64  `parquet:"job,delta"`
 	Partition          int64  `parquet:"partition,delta"`
 	Worker             int64  `parquet:"worker,delta"`
 	Stage              string `parquet:"stage,dict"`
@@ -59,7 +59,7 @@ type diskQueue struct {
 	Source       string `parquet:"source,dict"`
 	Resource     string `parquet:"resource,dict"`
 	Event        string `parquet:"event,dict"`
-	Job          int64  `parquet:"job,dict"`
+	Job          int64  `parquet:"job,delta"`
 	Partition    int64  `parquet:"partition,delta"`
 	Worker       int64  `parquet:"worker,delta"`
 	Priority     int64  `parquet:"priority,dict"`
