@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -56,7 +55,7 @@ func startProve(t *testing.T, cacheDir string) *provingProcess {
 	parent := t.TempDir()
 	p := &provingProcess{dir: filepath.Join(parent, "run.hw"), witnessFile: filepath.Join(parent, "witness")}
 	job, err := json.Marshal(proveJob{Dir: p.dir, CacheDir: cacheDir, Settings: map[string]string{
-		"circuit": "mimc", "log_size": "11", "jobs": "4", "partitions": "3", "sample_hz": "100"}})
+		"circuit": "mimc", "log_size": "10", "jobs": "4", "partitions": "3", "sample_hz": "100"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +91,9 @@ func (p *provingProcess) killAt(t *testing.T, moment int64) {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- p.cmd.Wait() }()
-	for {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for ; ; <-poll.C {
 		counts, err := tracer.ReadWitness(p.witnessFile)
 		if err == nil && witnessed(counts) >= moment {
 			break
@@ -100,7 +101,6 @@ func (p *provingProcess) killAt(t *testing.T, moment int64) {
 		if len(ended) > 0 {
 			t.Fatalf("the process ended by itself: %v: %s", <-ended, p.output.String())
 		}
-		runtime.Gosched()
 	}
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		t.Fatal(err)
@@ -111,7 +111,9 @@ func (p *provingProcess) killAt(t *testing.T, moment int64) {
 // recover seals what was left. The set-up child dies with its parent, but not at the same instant.
 func (p *provingProcess) recover(t *testing.T) *trace.Data {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-poll.C {
 		_, err := trace.Recover(p.dir, trace.RecoverOptions{})
 		if err == nil {
 			return checkTrace(t, p.dir)

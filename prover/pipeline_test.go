@@ -277,10 +277,15 @@ func (u *underTest) idleSynthesis(want int64) bool {
 	return u.permits.waiters.len() == want && u.fake.synthesising.Load() == 0
 }
 
+// pollInterval is how often a condition is looked at.
+const pollInterval = 200 * time.Microsecond
+
 // waitFor polls until cond holds.
 func waitFor(t *testing.T, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for deadline := time.Now().Add(time.Minute); !cond(); <-poll.C {
 		if time.Now().After(deadline) {
 			t.Fatal("condition did not come true")
 		}

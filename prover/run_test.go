@@ -43,7 +43,7 @@ func mustRun(t *testing.T, cfg Config) *Result {
 // TestProofBytes checks that proofs are the same bytes under every scheduling setting, with and
 // without recording, for both circuits.
 func TestProofBytes(t *testing.T) {
-	circuits := []struct{ name, logSize string }{{"mimc", "10"}, {"label", "15"}}
+	circuits := []struct{ name, logSize, jobs string }{{"mimc", "10", "2"}, {"label", "15", "1"}}
 	changes := [][]string{
 		nil,
 		{"partition_workers", "1", "channel_capacity", "0"},
@@ -55,10 +55,10 @@ func TestProofBytes(t *testing.T) {
 	for _, c := range circuits {
 		want := ""
 		for _, change := range changes {
-			v := small(t, append([]string{"circuit", c.name, "log_size", c.logSize}, change...)...)
-			r := mustRun(t, Config{Settings: v, CacheDir: cache(t)})
-			if r.JobsFinished != 2 || r.Counters.Verified != 4 {
-				t.Fatalf("%s %v: %d jobs finished, %d proofs verified, want 2 and 4: %+v",
+			base := []string{"circuit", c.name, "log_size", c.logSize, "jobs", c.jobs}
+			r := mustRun(t, Config{Settings: small(t, append(base, change...)...), CacheDir: cache(t)})
+			if r.JobsFinished != len(r.Jobs) || r.Counters.Verified != int64(2*len(r.Jobs)) {
+				t.Fatalf("%s %v: %d jobs finished, %d proofs verified, want all of %+v",
 					c.name, change, r.JobsFinished, r.Counters.Verified, r.Jobs)
 			}
 			if want == "" {
@@ -68,7 +68,8 @@ func TestProofBytes(t *testing.T) {
 				t.Errorf("%s %v: proofs differ", c.name, change)
 			}
 		}
-		r := mustRun(t, Config{Settings: small(t, "circuit", c.name, "log_size", c.logSize),
+		v := small(t, "circuit", c.name, "log_size", c.logSize, "jobs", c.jobs)
+		r := mustRun(t, Config{Settings: v,
 			CacheDir: cache(t), Dir: filepath.Join(t.TempDir(), "run.hw")})
 		if r.ProofsSHA256 != want {
 			t.Errorf("%s: proofs differ with recording on", c.name)
@@ -195,9 +196,9 @@ func checkOrderOfSetup(t *testing.T, d *trace.Data) {
 func TestBadWitness(t *testing.T) {
 	for _, name := range []string{"mimc", "label"} {
 		logSize := map[string]string{"mimc": "10", "label": "15"}[name]
-		r := mustRun(t, Config{Settings: small(t, "circuit", name, "log_size", logSize, "jobs", "3"), CacheDir: cache(t),
+		r := mustRun(t, Config{Settings: small(t, "circuit", name, "log_size", logSize), CacheDir: cache(t),
 			Dir: filepath.Join(t.TempDir(), "run.hw"), BadWitness: []JobPartition{{1, 1}}})
-		if r.End != trace.EndFailed || r.JobsFinished != 2 || r.JobsFailed != 1 {
+		if r.End != trace.EndFailed || r.JobsFinished != 1 || r.JobsFailed != 1 {
 			t.Fatalf("%s: end %s, %d finished, %d failed", name, r.End, r.JobsFinished, r.JobsFailed)
 		}
 		j := r.Jobs[1]
@@ -381,7 +382,7 @@ func TestRefusals(t *testing.T) {
 
 // TestBudgetOfRun checks the budget's refusal with a real partition's size.
 func TestBudgetOfRun(t *testing.T) {
-	r := mustRun(t, Config{Settings: small(t, "log_size", "15", "byte_budget", "1MiB"), CacheDir: cache(t)})
+	r := mustRun(t, Config{Settings: small(t, "log_size", "14", "byte_budget", "1MiB"), CacheDir: cache(t)})
 	if r.JobsFailed != 2 || !strings.Contains(r.Jobs[0].Reason, "1.0 MiB") {
 		t.Errorf("%d jobs failed: %s", r.JobsFailed, r.Jobs[0].Reason)
 	}
