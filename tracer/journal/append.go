@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"encoding/binary"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -19,14 +18,14 @@ type shard struct {
 	state  atomic.Uint32
 	id     uint32
 	seg    *segment
-	block  []byte // of seg, nil when there is none
-	off    int64  // of block in its segment
+	block  []byte // of seg, nil when there is none; 8-byte aligned
+	place  int64  // of block's first record in its segment, in records
 	at     int    // next record of block
 	blocks int64  // claimed so far
 	lost   int64  // not yet told by a KindLoss record
 	from   int64  // time of the first of these
 	to     int64  // time of the last
-	events atomic.Int64
+	events int64
 	_      [128 - 96]byte // no two shards share a pair of cache lines
 }
 
@@ -35,28 +34,41 @@ func (j *Journal) Append(r *Record) bool { return j.AppendExt(r, nil) }
 
 // AppendExt writes r with an extension of at most MaxExt bytes, as one group: it is acknowledged whole or not at all.
 func (j *Journal) AppendExt(r *Record, ext []byte) bool {
-	s := j.acquire()
-	if s == nil {
-		return false
+	s := j.home()
+	if !s.state.CompareAndSwap(shardFree, shardHeld) {
+		if s = j.acquire(s); s == nil {
+			return false
+		}
 	}
-	ok := j.put(s, r, ext)
+	n := (len(ext) + RecordBytes - 1) / RecordBytes
+	ok := s.at+n < BlockRecords || j.nextBlock(s, r.TimeNS)
+	if ok {
+		j.write(s, r, ext, n)
+		s.events++
+	} else {
+		j.lose(s, r.TimeNS)
+	}
 	s.state.Store(shardFree)
 	return ok
 }
 
-// acquire takes a shard: that of the calling goroutine if it is free, else the next free one. A goroutine that was
-// suspended while it held a shard therefore holds up nobody. nil means that the journal is closed.
-func (j *Journal) acquire() *shard {
+// home is the calling goroutine's shard. Its stack's address stays the same for long, so it finds the shard's lines in its own
+// CPU's cache.
+func (j *Journal) home() *shard {
 	var here byte
-	// A goroutine's stack address stays the same for long, so it finds its shard's lines in its own CPU's cache.
-	i := int(uint64(uintptr(unsafe.Pointer(&here)))>>10*mix1>>j.shift) & (len(j.shards) - 1)
+	i := uint64(uintptr(unsafe.Pointer(&here))) >> 10 * mix1 >> j.shift
+	return &j.shards[i&uint64(len(j.shards)-1)]
+}
+
+// acquire takes the shard s or, while that is held, the next free one: a goroutine that was suspended while it held a shard holds
+// up nobody. nil means that the journal is closed.
+func (j *Journal) acquire(s *shard) *shard {
 	for {
-		for range j.shards {
-			s := &j.shards[i]
-			if s.state.CompareAndSwap(shardFree, shardHeld) {
-				return s
+		for i := range j.shards {
+			t := &j.shards[(int(s.id)+i)&(len(j.shards)-1)]
+			if t.state.CompareAndSwap(shardFree, shardHeld) {
+				return t
 			}
-			i = (i + 1) & (len(j.shards) - 1)
 		}
 		if j.closed.Load() {
 			return nil
@@ -65,38 +77,22 @@ func (j *Journal) acquire() *shard {
 	}
 }
 
-func (j *Journal) put(s *shard, r *Record, ext []byte) bool {
-	n := (len(ext) + RecordBytes - 1) / RecordBytes
-	if s.at+n >= BlockRecords && !j.nextBlock(s, r.TimeNS) {
-		s.lose(r.TimeNS)
-		j.countLoss(r.TimeNS)
-		return false
-	}
-	j.write(s, r, ext, n)
-	s.events.Store(s.events.Load() + 1) // only the owner writes
-	return true
-}
-
 // write puts a group into the shard's block, which has room. Word 0 with the check comes last: a kill in between leaves a zero
-// there, which readers take as the end of the block. The release of the shard that follows orders it for other CPUs.
+// there, which readers take as the end of the block. Plain stores do: should a CPU or compiler reorder them, the check
+// tells; and the atomic release of the shard, after which Append returns, has them all in memory.
 func (j *Journal) write(s *shard, r *Record, ext []byte, n int) {
-	at := s.at * RecordBytes
-	b := (*[RecordBytes]byte)(s.block[at:])
-	var w words
-	w.pack(r, n)
-	key := placeKey(j.head.nonce, s.seg.number, s.off+int64(at))
-	var check uint32
-	if n == 0 {
-		check = w.check(key)
-	} else {
-		x := s.block[at+RecordBytes : at+(1+n)*RecordBytes]
+	b := s.block[s.at*RecordBytes:]
+	w, key := wordsOf(r), placeKey(j.head.nonce, s.seg.number, s.place+int64(s.at))
+	if n > 0 {
+		x := b[RecordBytes : (1+n)*RecordBytes]
 		copy(x, ext)
-		check = w.checkGroup(key, x)
+		key = groupKey(key, x)
 	}
-	for i := 1; i < len(w); i++ {
-		binary.LittleEndian.PutUint64(b[8*i:], w[i])
-	}
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(b)), w[0]|uint64(check))
+	w0 := w.head0(n)
+	w0 |= uint64(w.check(w0, key))
+	to := (*words)(unsafe.Pointer(&b[0])) // b is a record long at least, and aligned
+	copy(to[1:], w[1:])
+	to[0] = w0
 	s.at += 1 + n
 }
 
@@ -106,7 +102,7 @@ func (j *Journal) nextBlock(s *shard, now int64) bool {
 		seg := j.current.Load()
 		if block, off := seg.claim(); block != nil {
 			j.finishBlock(s)
-			s.seg, s.block, s.off, s.at = seg, block, off, 0
+			s.seg, s.block, s.place, s.at = seg, block, off/RecordBytes, 0
 			break
 		}
 		if !j.rotate(seg) {
@@ -134,12 +130,16 @@ func (j *Journal) finishBlock(s *shard) {
 	s.seg, s.block, s.at = nil, nil, BlockRecords
 }
 
-func (s *shard) lose(now int64) {
+// lose counts an event that found no space, for the journal and in the mapping, which survives a kill.
+func (j *Journal) lose(s *shard, now int64) {
 	if s.lost == 0 {
 		s.from = now
 	}
 	s.lost++
 	s.to = now
+	j.counter(ctrLostFrom).CompareAndSwap(0, uint64(now))
+	j.counter(ctrLostTo).Store(uint64(now))
+	j.counter(ctrLost).Add(1)
 }
 
 // counter is one of the counters in the first segment's head, which is mapped as long as a shard or the words' lock can be had.
@@ -149,15 +149,8 @@ func (j *Journal) counter(i int) *atomic.Uint64 {
 
 // CountCut counts n attributes that did not fit into a record group.
 func (j *Journal) CountCut(n int) {
-	if s := j.acquire(); s != nil {
+	if s := j.acquire(j.home()); s != nil {
 		j.counter(ctrCut).Add(uint64(n))
 		s.state.Store(shardFree)
 	}
-}
-
-// countLoss counts in the mapping, which survives a kill.
-func (j *Journal) countLoss(now int64) {
-	j.counter(ctrLostFrom).CompareAndSwap(0, uint64(now))
-	j.counter(ctrLostTo).Store(uint64(now))
-	j.counter(ctrLost).Add(1)
 }

@@ -261,9 +261,9 @@ func hostile(good []byte) []byte {
 	for off := int64(headerBytes); off+RecordBytes <= int64(len(b)); off += RecordBytes {
 		kind := Kind(1 + (off/RecordBytes)%int64(kindEnd-1))
 		r := Record{Kind: kind, TimeNS: -1 << 63, X: 1<<63 - 1, Y: -1 << 63, ID: 1<<32 - 1, Word0: uint16(off), Word1: 65535}
-		var w words
-		w.pack(&r, 0)
-		w[0] |= uint64(w.check(placeKey(h.nonce, h.number, off)))
+		w := wordsOf(&r)
+		w[0] = w.head0(0)
+		w[0] |= uint64(w.check(w[0], placeKey(h.nonce, h.number, off/RecordBytes)))
 		for i := range w {
 			binary.LittleEndian.PutUint64(b[off+int64(8*i):], w[i])
 		}

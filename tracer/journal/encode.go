@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
 // RecordBytes is the size of a record, BlockBytes that of a block, which is what a writer claims at once.
@@ -18,15 +19,17 @@ const (
 
 type words [8]uint64
 
-// pack lays r out as its eight little-endian words; word 0 still lacks the check in its low half.
-func (w *words) pack(r *Record, ext int) {
-	w[0] = uint64(r.Kind)<<32 | uint64(r.Event)<<40 | uint64(r.Space)<<48 | uint64(ext)<<56
-	w[1], w[2], w[3] = uint64(r.TimeNS), uint64(r.X), uint64(r.Y)
-	w[4] = uint64(r.ID) | uint64(r.Parent)<<32
-	w[5] = uint64(r.Span) | uint64(uint32(r.Job))<<32
-	w[6] = uint64(uint32(r.Partition)) | uint64(uint16(r.Worker))<<32 | uint64(uint16(r.Device))<<48
-	w[7] = uint64(r.Word0) | uint64(r.Word1)<<16 | uint64(r.Word2)<<32 | uint64(uint16(r.Extra))<<48
-}
+// wordsOf views r as its eight words: on a little-endian CPU the struct lies in memory as it does on disk, which Create checks.
+func wordsOf(r *Record) *words { return (*words)(unsafe.Pointer(r)) }
+
+// The struct is as large as the record on disk, or this does not compile.
+var _ = [1]struct{}{}[unsafe.Sizeof(Record{})-RecordBytes]
+
+// littleEndian tells whether wordsOf may be used to write.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+// head0 is word 0 without check, with ext extension records.
+func (w *words) head0(ext int) uint64 { return w[0]<<8>>40<<32 | uint64(ext)<<56 }
 
 // load reads the words of a record from b.
 func (w *words) load(b []byte) {
@@ -62,10 +65,12 @@ const (
 	mix4 = 0x1d8e4e27c47d124f
 )
 
-// check mixes a record's words with key, which stands for the journal (its nonce) and the place in it, so that neither a
-// torn record nor one copied from elsewhere passes. It is never 0: a zero word 0 means "not written yet".
-func (w *words) check(key uint64) uint32 {
-	h := key ^ w.sum(key)
+// check mixes a record's words, of which w0 stands for word 0, with key, which stands for the journal (its nonce) and the
+// place in it, so that neither a torn record nor one copied from elsewhere passes. It is never 0: a zero word 0 means "not
+// written yet".
+func (w *words) check(w0, key uint64) uint32 {
+	h := key ^ fold(w0>>32^mix0, w[1]^key^mix1) ^ fold(w[2]^mix1, w[3]^key^mix2) ^
+		fold(w[4]^mix2, w[5]^key^mix3) ^ fold(w[6]^mix3, w[7]^key^mix4)
 	h = fold(h^mix4, mix0^bits.RotateLeft64(key, 32))
 	if c := uint32(h ^ h>>32); c != 0 {
 		return c
@@ -73,23 +78,16 @@ func (w *words) check(key uint64) uint32 {
 	return 1
 }
 
-// sum folds all eight words but the check itself.
-func (w *words) sum(key uint64) uint64 {
-	return fold(w[0]>>32^mix0, w[1]^key^mix1) ^ fold(w[2]^mix1, w[3]^key^mix2) ^
-		fold(w[4]^mix2, w[5]^key^mix3) ^ fold(w[6]^mix3, w[7]^key^mix4)
-}
-
-// checkGroup is check for a record whose extension is ext, a whole number of records long.
-func (w *words) checkGroup(key uint64, ext []byte) uint32 {
-	var e words
-	for ; len(ext) >= RecordBytes; ext = ext[RecordBytes:] {
-		e.load(ext)
-		key = fold(key^mix0, e.sum(key)^e[0]^mix3)
+// groupKey mixes an extension, a whole number of records long, into the key of its record.
+func groupKey(key uint64, ext []byte) uint64 {
+	for ; len(ext) >= 16; ext = ext[16:] {
+		lo, hi := binary.LittleEndian.Uint64(ext), binary.LittleEndian.Uint64(ext[8:])
+		key = fold(lo^key^mix0, hi^mix3) + key
 	}
-	return w.check(key)
+	return key
 }
 
-// placeKey is the key of the record at byte offset off of segment number seg.
-func placeKey(nonce uint64, seg uint32, off int64) uint64 {
-	return nonce ^ (uint64(seg)<<36|uint64(off)/RecordBytes)*mix2
+// placeKey is the key of the record number at, counted from the start of segment number seg.
+func placeKey(nonce uint64, seg uint32, at int64) uint64 {
+	return nonce ^ (uint64(seg)<<36|uint64(at))*mix2
 }

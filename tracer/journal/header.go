@@ -24,7 +24,7 @@ const (
 	offUnix      = 56
 	offNameLen   = 64
 	offName      = 72
-	headerSum    = 248
+	headerSum    = 240
 
 	offCounters = 512
 )
@@ -62,12 +62,8 @@ func (h *segmentHeader) encode(page []byte) {
 }
 
 func headerCheck(page []byte) uint64 {
-	key, w := uint64(mix1), words{}
-	for off := 0; off < headerSum; off += 8 {
-		key = fold(key^mix0, binary.LittleEndian.Uint64(page[off:])^mix3) + 1
-	}
-	w[1] = key
-	return w.sum(key)
+	key := groupKey(mix1, page[:headerSum])
+	return fold(key^mix2, mix3) ^ key
 }
 
 // decodeHeader reads a segment's head; the error says what is wrong with it.

@@ -78,7 +78,7 @@ func (j *Journal) define(text string) uint16 {
 	stored := clean(text)
 	n := uint16(j.words.used + 1)
 	r := Record{Kind: KindString, TimeNS: j.Now(), ID: uint32(len(stored)), Word0: n, Job: -1, Partition: -1, Worker: -1, Device: -1}
-	s := j.acquire()
+	s := j.acquire(j.home())
 	if s == nil {
 		return 0
 	}

@@ -93,6 +93,9 @@ func (o *Options) fill() error {
 	if n := len(o.Source); n == 0 || n > maxSourceName || !utf8.ValidString(o.Source) {
 		return fmt.Errorf("create journal: source name %q is not 1 to %d bytes of UTF-8", o.Source, maxSourceName)
 	}
+	if !littleEndian() {
+		return fmt.Errorf("create journal: recording needs a little-endian CPU; reading works on this one")
+	}
 	if o.SegmentBytes == 0 {
 		o.SegmentBytes = defaultSegmentBytes
 	}
@@ -181,9 +184,21 @@ func (j *Journal) Stats() Stats {
 		Segments: int64(j.number), MappedBytes: int64(len(j.mapped)) * j.opts.SegmentBytes, LastError: j.lastErr,
 	}
 	for i := range j.shards {
-		st.Events += j.shards[i].events.Load()
+		st.Events += j.shards[i].count()
 	}
 	return st
+}
+
+// count reads a shard's events, also when it is closed.
+func (s *shard) count() int64 {
+	for !s.state.CompareAndSwap(shardFree, shardHeld) {
+		if s.state.Load() == shardClosed {
+			return s.events
+		}
+		runtime.Gosched()
+	}
+	defer s.state.Store(shardFree)
+	return s.events
 }
 
 // ClaimBase takes a free number for a further source of the trace whose journal folder (DIR.hw/journal) is journalDir,

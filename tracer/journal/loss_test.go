@@ -152,7 +152,10 @@ func TestIdleWritersLetGoOfOldSegments(t *testing.T) {
 	for i := range j.shards { // each writer holds a block
 		s := &j.shards[i]
 		s.state.Store(shardHeld)
-		j.put(s, &Record{Kind: KindQueue, TimeNS: 1}, nil)
+		if !j.nextBlock(s, 1) {
+			t.Fatal("no block")
+		}
+		j.write(s, &Record{Kind: KindQueue, TimeNS: 1}, nil, 0)
 		s.state.Store(shardFree)
 	}
 	for range 2000 {

@@ -130,8 +130,8 @@ func (r *Reader) decode(b []byte, off int64, e *Entry) int {
 		return 0
 	}
 	e.Extension = b[RecordBytes : n*RecordBytes]
-	key := placeKey(r.head.nonce, r.segments[r.seg].number, off)
-	if n == 1 && w.check(key) != e.Check || n > 1 && w.checkGroup(key, e.Extension) != e.Check {
+	key := groupKey(placeKey(r.head.nonce, r.segments[r.seg].number, off/RecordBytes), e.Extension)
+	if w.check(w[0], key) != e.Check {
 		return 0
 	}
 	return n
