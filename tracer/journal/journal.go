@@ -104,7 +104,7 @@ func (o *Options) fill() error {
 		return fmt.Errorf("create journal: segments of %d bytes are outside %d..%d", o.SegmentBytes, minSegmentBytes, maxSegmentBytes)
 	}
 	if o.Writers <= 0 {
-		o.Writers = max(8, 2*runtime.GOMAXPROCS(0))
+		o.Writers = max(32, 4*runtime.GOMAXPROCS(0)) // so many that two running goroutines seldom share one
 	}
 	o.Writers = 1 << bits.Len(uint(min(o.Writers, 1<<12)-1))
 	if o.Space == nil {

@@ -70,8 +70,9 @@ func (s *segment) unmap() {
 	}
 }
 
+var zeros [256 << 10]byte // only read
+
 func writeZeros(f *os.File, size int64) error {
-	zeros := make([]byte, 1<<16)
 	for off := int64(0); off < size; off += int64(len(zeros)) {
 		if _, err := f.WriteAt(zeros[:min(int64(len(zeros)), size-off)], off); err != nil {
 			return err
