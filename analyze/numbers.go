@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 )
 
 // Number is one figure of evidence. Its name is snake_case and ends in its unit (_bytes, _ns, _ratio,
@@ -26,7 +27,7 @@ func (n Numbers) Value(name string) (float64, bool) {
 	return 0, false
 }
 
-// MarshalJSON writes the figures as one object in their order.
+// MarshalJSON writes the figures as one object in their order, null for one that is not a number.
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -34,9 +35,12 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		v, err := json.Marshal(x.Value)
-		if err != nil {
-			return nil, fmt.Errorf("write number %s: %w", x.Name, err)
+		v := []byte("null")
+		if !math.IsNaN(x.Value) && !math.IsInf(x.Value, 0) {
+			var err error
+			if v, err = json.Marshal(x.Value); err != nil {
+				return nil, fmt.Errorf("write number %s: %w", x.Name, err)
+			}
 		}
 		fmt.Fprintf(&b, "%q:%s", x.Name, v)
 	}

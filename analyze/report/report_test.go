@@ -49,6 +49,10 @@ func open(t *testing.T, name string) *trace.Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
+	violations, err := trace.Validate(trace.FromData(d), 5)
+	if err != nil || len(violations) > 0 {
+		t.Fatalf("%s: %v %v", name, err, violations)
+	}
 	return trace.FromData(d)
 }
 
