@@ -153,7 +153,7 @@ func (d *demo) prove(release, name string) (*proveReport, error) {
 }
 
 func (d *demo) explain() (err error) {
-	d.say("\n2. What held the memory at its peak\n")
+	d.say("\n2. The diagnosis, from the trace alone\n")
 	if d.report.Analysis, err = d.analyze("pileup"); err != nil || !d.text {
 		return err
 	}
@@ -177,7 +177,7 @@ func (d *demo) predict() error {
 		return err
 	}
 	defer t.Close()
-	d.say("\n3. The remedy, predicted from that trace: %s=%s\n", demoSetting, remedyRelease)
+	d.say("\n3. The remedy, predicted from the same trace: %s=%s\n", demoSetting, remedyRelease)
 	set := map[string]string{demoSetting: remedyRelease}
 	opts := replay.Options{Set: set, Seed: d.Seed, Out: d.traceDir("predicted")}
 	if d.report.Prediction, err = replayWithProgress(d.ui, t, opts); err != nil {

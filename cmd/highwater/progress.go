@@ -57,27 +57,33 @@ type silence struct{}
 func (silence) update(step) {}
 func (silence) done()       {}
 
-// lines prints a step when its phase is new, every linePeriod, and when it completes its phase.
+// lines prints a step when its phase begins, every linePeriod, and when it completes its phase. A
+// phase that was first heard of at work, and that is over within linePeriod, goes unmentioned.
 type lines struct {
-	ui   *tui
-	now  func() time.Time
-	mu   sync.Mutex
-	last step
-	at   time.Time
+	ui    *tui
+	now   func() time.Time
+	mu    sync.Mutex
+	last  step
+	at    time.Time // of the last line, or of the phase's begin
+	shown bool      // this phase has a line
 }
 
 func (l *lines) update(s step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	finished := s.Total > 0 && s.Done == s.Total && l.last.Done != s.Done
-	if s.Phase == l.last.Phase && !finished && l.now().Sub(l.at) < linePeriod {
-		return
+	begins := s.Phase != l.last.Phase
+	ends := s.Total > 0 && s.Done == s.Total && l.last.Done != s.Done
+	if begins {
+		l.shown, l.at = false, l.now()
 	}
-	if s == l.last {
-		return
+	due := begins && s.Done == 0 || ends && l.shown || l.now().Sub(l.at) >= linePeriod && s != l.last
+	if begins || due {
+		l.last = s
 	}
-	l.last, l.at = s, l.now()
-	l.ui.say("%s", s)
+	if due {
+		l.shown, l.at = true, l.now()
+		l.ui.say("%s", s)
+	}
 }
 
 func (l *lines) done() {}

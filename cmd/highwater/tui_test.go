@@ -53,7 +53,7 @@ func TestInternalError(t *testing.T) {
 }
 
 // TestLines: plain progress is a line for each new phase, one every linePeriod, and one at the end
-// of a phase.
+// of a phase; a phase that is over in no time has none.
 func TestLines(t *testing.T) {
 	var stderr bytes.Buffer
 	now := time.Unix(0, 0)
@@ -70,11 +70,17 @@ func TestLines(t *testing.T) {
 		{time.Second, step{Phase: "prove", Done: 3, Total: 4}},
 		{time.Second, step{Phase: "prove", Done: 4, Total: 4}},
 		{time.Second, step{Phase: "prove", Done: 4, Total: 4}},
+		{time.Second, step{Phase: "quick", Done: 1, Total: 2}},
+		{time.Second, step{Phase: "quick", Done: 2, Total: 2}},
+		{time.Second, step{Phase: "slow", Done: 1, Total: 3}},
+		{linePeriod, step{Phase: "slow", Done: 2, Total: 3}},
+		{time.Second, step{Phase: "slow", Done: 3, Total: 3}},
 	} {
 		now = now.Add(s.after)
 		l.update(s.step)
 	}
-	want := "highwater: setup\nhighwater: prove 0/4\nhighwater: prove 2/4\nhighwater: prove 4/4\n"
+	want := "highwater: setup\nhighwater: prove 0/4\nhighwater: prove 2/4\nhighwater: prove 4/4\n" +
+		"highwater: slow 2/3\nhighwater: slow 3/3\n"
 	if stderr.String() != want {
 		t.Errorf("got %q, want %q", stderr.String(), want)
 	}
