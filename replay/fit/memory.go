@@ -51,7 +51,7 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 func (t *timeline) ownerless() map[int64]bool {
 	out := map[int64]bool{}
 	for i := range t.data.Buffers {
-		if b := &t.data.Buffers[i]; b.Event == trace.EventAlloc && b.Job < 0 {
+		if b := &t.data.Buffers[i]; b.Event == trace.EventAlloc && b.Job < 0 && (t.pool == 0 || b.BufferID != t.pool) {
 			out[b.BufferID] = true
 		}
 	}
@@ -67,6 +67,17 @@ func (t *timeline) end() int64 {
 		}
 	}
 	return end
+}
+
+// poolBefore is the scratch pool's size before the first job.
+func (t *timeline) poolBefore() int64 {
+	size := int64(0)
+	for i := range t.data.Buffers {
+		if b := &t.data.Buffers[i]; t.pool != 0 && b.BufferID == t.pool && b.Seq < t.startSeq {
+			size = max(0, b.CapacityBytes)
+		}
+	}
+	return size
 }
 
 // peaks are the recorded ledger's, from the first job's request on.
@@ -141,38 +152,43 @@ const metricRSS = "process.memory.usage"
 
 // Remainder is the law of RSS minus ledger and how well it explains the recording.
 type Remainder struct {
-	Law       string
+	Law string
+	// BaseBytes is the constant part as used: what was measured, moved so that the recorded peak comes out.
 	BaseBytes int64
-	// Measured says that the base was measured at the time, so that the law was checked and not fitted.
-	Measured bool
-	// ErrorRatio is the law's peak RSS on the recorded ledger over the recorded peak, minus 1; nil where it was fitted to it or
-	// no peak was recorded.
+	// ErrorRatio is, before that move, the law's peak RSS on the recorded ledger over the recorded peak, minus 1; nil where
+	// the base was not measured or no peak was recorded.
 	ErrorRatio *float64
 }
 
 // remainder chooses the law of RSS. With the collector's percentage off and a collection after each MSM scratch stays
-// resident at its high water and nothing is fitted; otherwise the remainder grows with the ledger.
+// resident at its high water; otherwise the remainder grows with the ledger. Scratch is known by formula only, and is the same
+// under every setting that can be replayed: what the formula is off by at the recorded peak goes into the base.
 func (t *timeline) remainder(m *pipeline.Memory) Remainder {
 	ledger := t.recordedPeaks()
 	peak, _ := t.peakRSS()
 	base := t.data.Manifest.BaseBytes
-	gogc := t.data.Manifest.Settings["gogc"].Value
-	m.Law = pipeline.LawScratchHighWater
+	r := Remainder{Law: pipeline.LawScratchHighWater}
 	switch {
 	case base == nil && peak == trace.Null:
-		m.Law = pipeline.LawNone
-	case base == nil:
-		m.BaseBytes = peak - ledger.scratchLaw
-	case gogc != "" && !strings.EqualFold(gogc, "off") && peak != trace.Null && ledger.resident > 0:
-		m.Law, m.BaseBytes = pipeline.LawProportional, *base
+		r.Law = pipeline.LawNone
+	case base != nil && peak != trace.Null && t.collectorOn() && ledger.resident > 0:
+		r.Law, r.BaseBytes = pipeline.LawProportional, *base
 		m.Slope = max(-1, float64(peak-*base)/float64(ledger.resident)-1)
+	case peak == trace.Null:
+		r.BaseBytes = *base
 	default:
-		m.BaseBytes = *base
+		r.BaseBytes = peak - ledger.scratchLaw
+		if base != nil {
+			e := float64(*base+ledger.scratchLaw)/float64(peak) - 1
+			r.ErrorRatio = &e
+		}
 	}
-	r := Remainder{Law: m.Law, BaseBytes: m.BaseBytes, Measured: base != nil}
-	if m.Law == pipeline.LawScratchHighWater && base != nil && peak != trace.Null {
-		e := float64(m.BaseBytes+ledger.scratchLaw)/float64(peak) - 1
-		r.ErrorRatio = &e
-	}
+	m.Law, m.BaseBytes = r.Law, r.BaseBytes
 	return r
+}
+
+// collectorOn says whether Go's collector ran by percentage.
+func (t *timeline) collectorOn() bool {
+	gogc := t.data.Manifest.Settings["gogc"].Value
+	return gogc != "" && !strings.EqualFold(gogc, "off")
 }

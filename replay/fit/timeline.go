@@ -23,6 +23,7 @@ type timeline struct {
 	jobs     map[int64]*job
 	stages   []*trace.Span // closed stage spans of jobs, by begin
 	locks    bool
+	pool     int64 // the buffer from which cpu_scratch is cut, 0 where there is none
 }
 
 type key struct{ job, partition int64 }
@@ -77,6 +78,7 @@ func read(d *trace.Data) (*timeline, error) {
 	for i := range d.Spans {
 		t.span(&d.Spans[i])
 	}
+	t.findPool()
 	t.allBuffers()
 	t.ends()
 	return t, nil
@@ -211,6 +213,24 @@ func (t *timeline) span(s *trace.Span) {
 	p.spans = append(p.spans, s)
 }
 
+// findPool finds the ownerless cpu_scratch that others are cut from.
+func (t *timeline) findPool() {
+	tops := map[int64]bool{}
+	for i := range t.data.Buffers {
+		b := &t.data.Buffers[i]
+		if b.Class != trace.ClassCPUScratch || b.Event != trace.EventAlloc {
+			continue
+		}
+		if b.ParentID == 0 && b.Job < 0 {
+			tops[b.BufferID] = true
+		}
+		if tops[b.ParentID] && b.Job >= 0 {
+			t.pool = b.ParentID
+			return
+		}
+	}
+}
+
 // allBuffers gives buffer events to the partition or job that the buffer was allocated for.
 func (t *timeline) allBuffers() {
 	owner := map[int64]key{}
@@ -220,7 +240,7 @@ func (t *timeline) allBuffers() {
 			owner[b.BufferID] = key{b.Job, b.Partition}
 		}
 		k, ok := owner[b.BufferID]
-		if !ok || k.job < 0 || b.ParentID != 0 {
+		if !ok || k.job < 0 || b.ParentID != 0 && b.ParentID != t.pool {
 			continue
 		}
 		if k.partition < 0 {

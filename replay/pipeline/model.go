@@ -100,12 +100,15 @@ const (
 
 // Memory is what lies in memory besides the partitions' buffers, and how RSS follows from the ledger.
 type Memory struct {
-	Law         string   `toml:"law"`
-	BaseBytes   int64    `toml:"base_bytes"`
-	Slope       float64  `toml:"slope,omitempty"`
-	ScratchHigh int64    `toml:"scratch_high_bytes,omitempty"` // largest cpu_scratch before the first job
-	Resident    []Change `toml:"resident,omitempty"`           // allocs of what lives from before the first job to the end
-	Later       []Later  `toml:"later,omitempty"`              // changes of buffers without a job after the first submit
+	Law         string  `toml:"law"`
+	BaseBytes   int64   `toml:"base_bytes"`
+	Slope       float64 `toml:"slope,omitempty"`
+	ScratchHigh int64   `toml:"scratch_high_bytes,omitempty"` // largest cpu_scratch before the first job
+	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so far, because the runtime
+	// keeps what it once needed: then live bytes count the pool instead of what is cut from it.
+	ScratchPool bool     `toml:"scratch_pool,omitempty"`
+	Resident    []Change `toml:"resident,omitempty"` // allocs of what lives from before the first job to the end
+	Later       []Later  `toml:"later,omitempty"`    // changes of buffers without a job after the first submit
 }
 
 // Later is a buffer event that belongs to no job, at a time after the first submit.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"highwater/replay/pipeline"
@@ -10,7 +11,7 @@ import (
 // compilePartition lays out one pool member's way under the policy.
 func (p *program) compilePartition(t *pipeline.Partition) way {
 	w := way{start: p.here(), settled: t.SettledBytes, early: t.EarlyBytes}
-	c := &partCompiler{program: p, part: t, held: ledger{}}
+	c := &partCompiler{program: p, part: t, held: p.ledger()}
 	policy := &p.model.Policy
 	w.synthGap, w.pickupGap = gaps(t, pipeline.SegmentSynthesis), gaps(t, pipeline.SegmentPickup)
 	w.lockGap = gaps(t, pipeline.SegmentGPU)
@@ -110,13 +111,13 @@ func (c *partCompiler) freeEarly() {
 
 // freeRest frees what the pieces forgot, so that at the end only resident buffers live.
 func (c *partCompiler) freeRest() {
-	for _, b := range slices.Sorted(keys(c.held)) {
+	for _, b := range slices.Sorted(maps.Keys(c.held.held)) {
 		c.program.free(b, c.held)
 	}
 }
 
 func (p *program) free(buffer int, held ledger) {
-	old, ok := held[buffer]
+	old, ok := held.held[buffer]
 	if !ok {
 		return
 	}
@@ -133,7 +134,7 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 	}
 	class, done := p.classOf[piece.Stage], 0.0
 	for _, c := range piece.Buffers {
-		if _, ok := held[c.Buffer]; !ok && c.Event != trace.EventAlloc {
+		if _, ok := held.held[c.Buffer]; !ok && c.Event != trace.EventAlloc {
 			continue
 		}
 		if c.Event == trace.EventFree && slices.Contains(placed, c.Buffer) {
@@ -155,7 +156,7 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 // compileJob lays out a job's way.
 func (p *program) compileJob(j *pipeline.Job) way {
 	w := way{start: p.here()}
-	held := ledger{}
+	held := p.ledger()
 	p.work(0, j.SubmitNS)
 	p.add(step{op: opSubmit})
 	for i := range j.Before {
@@ -165,19 +166,9 @@ func (p *program) compileJob(j *pipeline.Job) way {
 	for i := range j.After {
 		p.piece(&j.After[i], held, nil)
 	}
-	for _, b := range slices.Sorted(keys(held)) {
+	for _, b := range slices.Sorted(maps.Keys(held.held)) {
 		p.free(b, held)
 	}
 	p.add(step{op: opJobEnd})
 	return w
-}
-
-func keys(l ledger) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for b := range l {
-			if !yield(b) {
-				return
-			}
-		}
-	}
 }

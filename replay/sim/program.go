@@ -133,7 +133,7 @@ func (p *program) compileStages() {
 
 // compileMemory sets the sums at the start and the way of what changes without a job.
 func (p *program) compileMemory() {
-	held := ledger{}
+	held := p.ledger()
 	for _, c := range p.model.Memory.Resident {
 		s := held.apply(c)
 		p.start.live += s.live
@@ -159,32 +159,44 @@ func (p *program) change(s step, c pipeline.Change) {
 }
 
 // ledger follows the buffers of one way while it is compiled.
-type ledger map[int]pipeline.Change
+type ledger struct {
+	held map[int]pipeline.Change
+	pool bool // cpu_scratch is cut from a pool, which the engine counts
+}
+
+func (p *program) ledger() ledger {
+	return ledger{map[int]pipeline.Change{}, p.model.Memory.ScratchPool}
+}
 
 // apply is the memory step of a change. Events of a buffer that is not held do nothing.
 func (l ledger) apply(c pipeline.Change) step {
 	s := step{op: opMemory}
-	old, held := l[c.Buffer]
+	old, held := l.held[c.Buffer]
 	if held {
-		s.count(old, -1)
+		l.count(&s, old, -1)
 	}
 	if c.Event == trace.EventFree {
-		delete(l, c.Buffer)
+		delete(l.held, c.Buffer)
 		return s
 	}
 	if held || c.Event == trace.EventAlloc {
-		l[c.Buffer] = c
-		s.count(c, 1)
+		l.held[c.Buffer] = c
+		l.count(&s, c, 1)
 	}
 	return s
 }
 
-func (s *step) count(c pipeline.Change, sign int64) {
+func (l ledger) count(s *step, c pipeline.Change, sign int64) {
 	if c.Space == trace.SpaceDevice {
 		return
 	}
+	scratch := c.Class == trace.ClassCPUScratch
+	if scratch && l.pool {
+		s.scratch += sign * c.Capacity
+		return
+	}
 	s.live += sign * c.Capacity
-	if c.Class == trace.ClassCPUScratch {
+	if scratch {
 		s.scratch += sign * c.Resident
 	} else {
 		s.resident += sign * c.Resident

@@ -65,6 +65,7 @@ type Simulator struct {
 
 	levels      levels
 	scratchHigh int64
+	pooled      bool  // cpu_scratch is cut from a pool that only grows
 	working     int64 // partitions in synthesis
 	onWorkers   int64
 	stats       Stats
@@ -95,7 +96,7 @@ func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
 	if len(p.steps) > maxSteps {
 		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds", len(p.steps), maxSteps)
 	}
-	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity)}
+	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity), pooled: m.Memory.ScratchPool}
 	s.nJobs = int32(m.Policy.Jobs)
 	s.nParts = s.nJobs * int32(m.Policy.Partitions)
 	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)

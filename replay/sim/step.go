@@ -44,6 +44,9 @@ func (s *Simulator) memory(st *step, e *entity, id int32) {
 	if st.live < 0 && st.op == opMemory {
 		s.stats.MakespanNS = s.now
 	}
+	if s.tape != nil && s.pooled {
+		s.tape.growPool(s)
+	}
 	if s.tape != nil {
 		s.tape.change(s, st, e, id)
 	}
@@ -52,11 +55,15 @@ func (s *Simulator) memory(st *step, e *entity, id int32) {
 
 func (s *Simulator) peaks() {
 	l := &s.levels
-	if l.live > s.stats.PeakLiveBytes {
-		s.stats.PeakLiveBytes, s.stats.PeakLiveNS = l.live, s.now
-	}
 	s.scratchHigh = max(s.scratchHigh, l.scratch)
-	s.stats.PeakResidentBytes = max(s.stats.PeakResidentBytes, l.resident+l.scratch)
+	live, resident := l.live, l.resident+l.scratch
+	if s.pooled {
+		live, resident = l.live+s.scratchHigh, l.resident+s.scratchHigh
+	}
+	if live > s.stats.PeakLiveBytes {
+		s.stats.PeakLiveBytes, s.stats.PeakLiveNS = live, s.now
+	}
+	s.stats.PeakResidentBytes = max(s.stats.PeakResidentBytes, resident)
 	if r := l.resident + s.scratchHigh; r > s.stats.PeakScratchLawBytes {
 		s.stats.PeakScratchLawBytes = r
 	}

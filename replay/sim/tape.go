@@ -28,7 +28,8 @@ type tape struct {
 	slots   []bool            // permit numbers in use
 	slotOf  []int32           // by entity
 	maxRSS  int64
-	known   bool // an RSS law exists
+	known   bool              // an RSS law exists
+	pool    trace.BufferEvent // last row of the scratch pool; BufferID 0 while there is none
 }
 
 // Record simulates once and returns the run as a trace, without manifest but for what the tables need. The error is a
@@ -60,6 +61,29 @@ func (t *tape) begin(s *Simulator) {
 	for _, c := range s.prog.model.Memory.Resident {
 		t.buffer(s, c, last)
 	}
+	if s.pooled {
+		t.growPool(s)
+	}
+}
+
+// growPool records the scratch pool at a new high.
+func (t *tape) growPool(s *Simulator) {
+	high := max(s.scratchHigh, s.levels.scratch)
+	if high <= t.pool.CapacityBytes {
+		return
+	}
+	row := trace.BufferEvent{
+		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: trace.EventResize, BufferID: t.pool.BufferID,
+		Class: trace.ClassCPUScratch, Space: trace.SpaceHost, Device: trace.None, CapacityBytes: high, ResidentBytes: high,
+		DeltaBytes: high - t.pool.CapacityBytes, DeltaResidentBytes: high - t.pool.ResidentBytes, Estimated: true,
+		Job: trace.None, Partition: trace.None, Worker: trace.None,
+	}
+	if row.BufferID == 0 {
+		t.buffers++
+		row.Event, row.BufferID = trace.EventAlloc, t.buffers
+	}
+	t.pool = row
+	t.data.Buffers = append(t.data.Buffers, row)
 }
 
 func (t *tape) change(s *Simulator, st *step, _ *entity, id int32) {
@@ -79,6 +103,9 @@ func (t *tape) buffer(s *Simulator, c pipeline.Change, id int32) {
 	row.Worker = t.worker(s, id)
 	row.Stage, row.SpanID = t.stage(id)
 	row.BufferID = t.bufferID(id, int32(c.Buffer), c.Event)
+	if s.pooled && c.Class == trace.ClassCPUScratch {
+		row.ParentID = t.pool.BufferID
+	}
 	if i, ok := t.last[row.BufferID]; ok {
 		prev := &t.data.Buffers[i]
 		row.DeltaBytes = row.CapacityBytes - prev.CapacityBytes
