@@ -93,20 +93,28 @@ func readLimited(path string, limit int64) ([]byte, error) {
 
 // WriteManifest writes the manifest of dir by a temporary file, fsync and rename.
 func WriteManifest(dir string, m *Manifest) error {
+	text, err := encodeManifest(m)
+	if err == nil {
+		err = replaceFile(manifestPath(dir), text)
+	}
+	if err != nil {
+		return fmt.Errorf("write manifest: %w", err)
+	}
+	return nil
+}
+
+func encodeManifest(m *Manifest) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(m); err != nil {
-		return fmt.Errorf("encode manifest: %w", err)
+		return nil, err
 	}
 	if b.Len() > maxManifestBytes {
-		return fmt.Errorf("write manifest: %w of %d bytes", ErrTooLarge, maxManifestBytes)
+		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, maxManifestBytes)
 	}
-	if err := replaceFile(manifestPath(dir), b.Bytes()); err != nil {
-		return fmt.Errorf("write manifest: %w", err)
-	}
-	return nil
+	return b.Bytes(), nil
 }
 
 // replaceFile gives path new content, whole or not at all, also after a power loss.

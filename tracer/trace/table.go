@@ -30,7 +30,8 @@ const hintDamaged = "the file is damaged or not of a trace: restore it from a co
 // tableFile is an open Parquet file of a trace whose footer has been checked.
 type tableFile struct {
 	path, table string
-	file        *os.File
+	in          io.ReaderAt
+	close       func() error
 	size        int64
 	meta        format.FileMetaData
 	leaves      []leaf // one for each column of the table
@@ -55,23 +56,26 @@ func openTable[T any](dir, table string, columns []column) (*tableFile, error) {
 	if err != nil {
 		return nil, t.errorAt(-1, "", err)
 	}
-	t.file = f
-	if err := t.open(columns, reflect.TypeFor[T]()); err != nil {
+	t.in, t.close = f, f.Close
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = t.errorAt(-1, "", err)
+	case !info.Mode().IsRegular():
+		err = t.errorAt(-1, "not a regular file", nil)
+	default:
+		t.size = info.Size()
+		err = t.check(columns, reflect.TypeFor[T]())
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *tableFile) open(columns []column, row reflect.Type) error {
-	info, err := t.file.Stat()
-	if err != nil {
-		return t.errorAt(-1, "", err)
-	}
-	if !info.Mode().IsRegular() {
-		return t.errorAt(-1, "not a regular file", nil)
-	}
-	t.size = info.Size()
+// check reads the footer and checks all that it says.
+func (t *tableFile) check(columns []column, row reflect.Type) error {
 	if err := t.readFooter(); err != nil {
 		return err
 	}
@@ -247,7 +251,7 @@ func chunkPlace(m *format.ColumnMetaData) (begin, size int64) {
 }
 
 func (t *tableFile) readAt(b []byte, at int64) error {
-	if _, err := t.file.ReadAt(b, at); err != nil {
+	if _, err := t.in.ReadAt(b, at); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}

@@ -82,7 +82,7 @@ func (t *Trace) Close() error {
 	var err error
 	for _, f := range t.tables {
 		if f != nil {
-			err = errors.Join(err, f.file.Close())
+			err = errors.Join(err, f.close())
 		}
 	}
 	return err
