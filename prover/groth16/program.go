@@ -45,10 +45,10 @@ type constraintOp struct {
 
 // hintOp is a decoded hint; inputs is still packed, nbInputs of {length, terms}.
 type hintOp struct {
-	id             uint32
-	nbInputs       int
-	inputs         []uint32
-	outBegin, outE uint32
+	id               uint32
+	nbInputs         int
+	inputs           []uint32
+	outBegin, outEnd uint32
 }
 
 // constraint decodes the constraint at pos and returns the position after it.
@@ -78,7 +78,7 @@ func (p program) hint(pos int, h *hintOp) int {
 		pos += 1 + 2*int(p.words[pos])
 	}
 	h.inputs = p.words[begin:pos]
-	h.outBegin, h.outE = p.words[pos], p.words[pos+1]
+	h.outBegin, h.outEnd = p.words[pos], p.words[pos+1]
 	return pos + 2
 }
 

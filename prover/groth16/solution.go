@@ -235,7 +235,7 @@ func (s *solution) growWires(wire int) error {
 // hint runs a hint function on its inputs and writes its outputs.
 func (s *solution) hint(h *hintOp) error {
 	inputs := s.bigInts(&s.inputs, h.nbInputs)
-	outputs := s.bigInts(&s.outputs, int(h.outE-h.outBegin))
+	outputs := s.bigInts(&s.outputs, int(h.outEnd-h.outBegin))
 	pos := 0
 	for _, in := range inputs {
 		var v fr.Element
