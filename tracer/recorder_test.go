@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/goleak"
@@ -460,16 +459,9 @@ func TestWitnessCountsWhatWasAcknowledged(t *testing.T) {
 // TestOwnMemory wants the recorder's mapped segments in the ledger.
 func TestOwnMemory(t *testing.T) {
 	r := record(t, Options{SegmentBytes: 1 << 20})
-	for end := time.Now().Add(20 * time.Second); ; {
+	eventually(t, "two segments are in the ledger", func() bool {
 		r.self.mu.Lock()
-		id, bytes := r.self.buffer.ID(), r.self.buffer.at.X
-		r.self.mu.Unlock()
-		if id != 0 && bytes == 2<<20 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("buffer %d of %d bytes", id, bytes)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer r.self.mu.Unlock()
+		return r.self.buffer.ID() != 0 && r.self.buffer.at.X == 2<<20
+	})
 }

@@ -193,7 +193,7 @@ func TestKilledRun(t *testing.T) {
 	for range 3 {
 		dir := filepath.Join(t.TempDir(), "t.hw")
 		witness := dir + ".witness"
-		kill(t, dir, witness, time.Duration(rng.IntN(100_000))*time.Microsecond)
+		kill(t, dir, witness, rng.Int64N(3000))
 		open += recovered(t, dir, witness)
 	}
 	if open == 0 {
@@ -201,7 +201,8 @@ func TestKilledRun(t *testing.T) {
 	}
 }
 
-func kill(t *testing.T, dir, witness string, after time.Duration) {
+// kill starts a recording child and kills it once it has had so many events acknowledged.
+func kill(t *testing.T, dir, witness string, events int64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), killEnv+"="+dir, WitnessEnv+"="+witness)
@@ -219,13 +220,33 @@ func kill(t *testing.T, dir, witness string, after time.Duration) {
 	if _, err := trace.Recover(dir, trace.RecoverOptions{}); !errors.Is(err, trace.ErrLiving) {
 		t.Errorf("recovered a living run: %v", err)
 	}
-	<-time.After(after) // a random moment of its writing
+	eventually(t, "the child records", func() bool {
+		told, err := ReadWitness(witness)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := int64(0)
+		for _, n := range told {
+			sum += n
+		}
+		return sum >= events
+	})
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, out)
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("child ended by itself")
+	}
+}
+
+// eventually polls with a deadline.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func TestKill(t *testing.T) {
 	torn, events := int64(0), 0
 	for round := range 12 {
 		dir := t.TempDir()
-		killChild(t, dir, time.Duration(rng.IntN(150_000))*time.Microsecond)
+		killChild(t, dir, rng.Uint64N(100_000))
 		c := readAll(t, filepath.Join(dir, "journal", "child"))
 		checkKilled(t, round, dir, c)
 		torn += c.ledger.Torn
@@ -109,9 +109,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killChild starts a writing child, lets it run for a while once it writes, and kills it. Where it reads the clock it waits for
-// the child's own progress to be killed at differing moments, not for a result.
-func killChild(t *testing.T, dir string, after time.Duration) {
+// killChild starts a writing child and kills it once it has had so many events acknowledged.
+func killChild(t *testing.T, dir string, events uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childEnv+"="+dir)
@@ -129,7 +128,13 @@ func killChild(t *testing.T, dir string, after time.Duration) {
 	if locked, err := Locked(filepath.Join(dir, "journal", "child")); !locked || err != nil {
 		t.Errorf("a living writer: locked %v, %v", locked, err)
 	}
-	<-time.After(after)
+	eventually(t, "the child writes", func() bool {
+		sum := uint64(0)
+		for _, n := range acknowledged(t, dir) {
+			sum += n
+		}
+		return sum >= events
+	})
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -139,15 +144,25 @@ func killChild(t *testing.T, dir string, after time.Duration) {
 	}
 }
 
+// acknowledged reads the child's counters from outside.
+func acknowledged(t *testing.T, dir string) (counts [childWriters]uint64) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "witness"))
+	if err != nil || len(b) != 8*childWriters {
+		t.Fatalf("witness of %d bytes, %v", len(b), err)
+	}
+	for w := range counts {
+		counts[w] = binary.LittleEndian.Uint64(b[8*w:])
+	}
+	return counts
+}
+
 func checkKilled(t *testing.T, round int, dir string, c contents) {
 	t.Helper()
 	if locked, err := Locked(filepath.Join(dir, "journal", "child")); locked || err != nil {
 		t.Errorf("round %d: a dead writer: locked %v, %v", round, locked, err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "witness"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	witness := acknowledged(t, dir)
 	next := [childWriters]int64{}
 	found := [childWriters]map[int64]bool{}
 	for w := range found {
@@ -161,7 +176,7 @@ func checkKilled(t *testing.T, round int, dir string, c contents) {
 		next[e.ID] = max(next[e.ID], e.X+1)
 	}
 	for w := range next {
-		told := int64(binary.LittleEndian.Uint64(b[8*w:]))
+		told := int64(witness[w])
 		// Nothing was refused, so the acknowledged ones are 0..told-1; one more may have been written and not yet counted.
 		if n := int64(len(found[w])); n < told || n > told+1 || next[w] != n {
 			t.Errorf("round %d: writer %d: %d events acknowledged, %d found, the last is %d", round, w, told, n, next[w]-1)
