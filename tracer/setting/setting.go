@@ -55,7 +55,7 @@ var table = []Setting{
 	{Name: "memory_limit_bytes", Kind: Bytes, Default: "unbounded", Unbounded: true, Min: 1 << 26, Max: math.MaxInt64, Doc: "Go's soft memory limit (GOMEMLIMIT), the safety net while gogc is off."},
 	{Name: "sample_hz", Kind: Int, Default: "20", Min: 0, Max: 1000, Doc: "Samples a second of RSS, faults, CPU and pressure; 0 records none."},
 	{Name: "partition_workers", Kind: Int, Default: "2", Min: 1, Max: 4096, Replay: true, Doc: "Synthesis permits: partitions that may be in synthesis at once."},
-	{Name: "gpu_workers", Kind: Int, Default: "1", Min: 1, Max: 64, Replay: true, Doc: "GPU workers a device; on the CPU backend, provers at once."},
+	{Name: "gpu_workers", Kind: Int, Default: "1", Min: 1, Max: 64, Replay: true, Doc: "GPU workers a device. The device lock still lets one start run at a time; a second worker has its partition ready behind it."},
 	{Name: "gpu_threads", Kind: Int, Default: "0", Min: 0, Max: 4096, Doc: "Threads of b_g2 alone, on the CPU; 0 means one a CPU."},
 	{Name: "b_g2", Kind: Word, Default: "cpu", Words: []string{"cpu", "device"}, Doc: "Where the G2 MSM runs; device needs backend device."},
 	{Name: "jobs_in_flight", Kind: Int, Default: "unbounded", Unbounded: true, Min: 1, Max: 1 << 20, Replay: true, Doc: "Jobs admitted at once (closed loop)."},
