@@ -100,13 +100,15 @@ func (w *drawWork) fail(err error) {
 	}
 }
 
-// spread is a figure over the draws: the median (the lower of two), which a draw attains, and bounds of the middle 95 %.
+// spread is a figure over the draws: the median (the lower of two), which a draw attains, and
+// bounds of the middle 95 %.
 type spread struct {
 	median, low, high float64
 	index             int // the draw that attains the median
 }
 
-// spreadOf sorts value(i) over the draws; ok is false where a draw has no value (NaN) or there is none.
+// spreadOf sorts value(i) over the draws; ok is false where a draw has no value (NaN) or there is
+// none.
 func spreadOf(n int, value func(i int) float64) (s spread, ok bool) {
 	order, x := make([]int, n), make([]float64, n)
 	for i := range order {

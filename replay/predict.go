@@ -76,6 +76,7 @@ func (r *run) predict() (*Prediction, error) {
 	p.fill(f, r.frozen())
 	p.limit(f, r.opts.MemoryLimit)
 	p.Law = r.law()
+	p.widen()
 	if p.Recorded, err = r.recorded(); err != nil {
 		return nil, err
 	}
@@ -123,6 +124,16 @@ func (p *Prediction) fill(f *figures, frozen bool) {
 		p.GPUIdleRatio = &s.median
 	}
 	p.QueueMaxItems = queues(f)
+}
+
+// widen adds to both bounds of RSS what its law was off by at the recorded peak.
+func (p *Prediction) widen() {
+	e := p.Law.RemainderErrorOf
+	if e == nil || p.PeakRSSBytesLow == nil {
+		return
+	}
+	p.PeakRSSBytesLow = rounded(float64(*p.PeakRSSBytesLow) * (1 - math.Abs(*e)))
+	p.PeakRSSBytesHigh = rounded(float64(*p.PeakRSSBytesHigh) * (1 + math.Abs(*e)))
 }
 
 func rounded(x float64) *int64 {

@@ -2,8 +2,10 @@ package replay
 
 import "highwater/tracer/trace"
 
-// Prediction is what a replay says. Plain numbers are medians over the draws; Low and High bound the
-// middle 95 % of them. A nil pointer is "not known", never 0. Its JSON is the `--json` output of `highwater replay`.
+// Prediction is what a replay says. Plain numbers are medians over the draws; Low and High bound
+// the middle 95 % of them (of RSS, widened by what its law was off by at the recorded peak) and are
+// null with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON
+// is the `--json` output of `highwater replay`.
 type Prediction struct {
 	PeakRSSBytes        *int64   `json:"peak_rss_bytes"` // null where the trace has neither base nor RSS to fit a law to
 	PeakRSSBytesLow     *int64   `json:"peak_rss_bytes_low"`
@@ -21,8 +23,8 @@ type Prediction struct {
 	RhoLow              *float64 `json:"rho_low"`
 	RhoHigh             *float64 `json:"rho_high"`
 
-	// MemoryLimitBytes is the limit asked about, null where none was; PeakOverLimitRatio the share of draws
-	// whose peak RSS (peak live bytes where RSS is unknown) exceeds it.
+	// MemoryLimitBytes is the limit asked about, null where none was; PeakOverLimitRatio the share
+	// of draws whose peak RSS (peak live bytes where RSS is unknown) exceeds it.
 	MemoryLimitBytes   *int64   `json:"memory_limit_bytes"`
 	PeakOverLimitRatio *float64 `json:"peak_over_limit_ratio"`
 
@@ -44,11 +46,11 @@ type Prediction struct {
 // Law names the laws that the prediction rests on and how well they explain the recording.
 type Law struct {
 	Service          string   `json:"service"`               // recorded | processor_sharing | independent
-	ServiceResidual  *float64 `json:"service_residual"`      // median |fitted/recorded - 1| of a stage's duration
+	ServiceResidual  *float64 `json:"service_residual"`      // what the law leaves unexplained: spread of a stage's solo times
 	CPUs             float64  `json:"cpus"`                  // of the contention law; 0 where nothing contends
 	Remainder        string   `json:"remainder"`             // scratch_high_water | proportional | none
-	RemainderBytes   *int64   `json:"remainder_bytes"`       // constant part: the base
-	RemainderErrorOf *float64 `json:"remainder_error_ratio"` // predicted over recorded peak RSS, minus 1, at the recorded ledger
+	RemainderBytes   *int64   `json:"remainder_bytes"`       // constant part as used: the base, moved so that the recorded peak comes out
+	RemainderErrorOf *float64 `json:"remainder_error_ratio"` // law over recorded peak RSS, minus 1, before the base was moved to fit
 }
 
 // Identity is the error of replaying the recorded settings: predicted over recorded, minus 1.

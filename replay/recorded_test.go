@@ -9,8 +9,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// The fixtures are real runs of `highwater prove --circuit label --log-size 15 --jobs 4 --partitions 4` on two quiet cores, with
-// --permit-release synth_end (pile-15) and send_accepted (held-15); of their samples only RSS is kept.
+// The fixtures are real runs of `highwater prove --circuit label --log-size 15 --jobs 4
+// --partitions 4` on two quiet cores, with --permit-release synth_end (pile-15) and send_accepted
+// (held-15); of their samples only RSS is kept.
 func fixture(t testing.TB, name string) *trace.Trace {
 	t.Helper()
 	tr, err := trace.Open(filepath.Join("testdata", name))
@@ -79,7 +80,8 @@ func TestSimulatedTraceOfARealRun(t *testing.T) {
 	}
 }
 
-// BenchmarkReplays is whole predictions: reading, fitting and 200 draws of 16 partitions, with the identity check.
+// BenchmarkReplays is whole predictions: reading, fitting and 200 draws of 16 partitions, with the
+// identity check.
 func BenchmarkReplays(b *testing.B) {
 	tr := fixture(b, "pile-15")
 	for b.Loop() {

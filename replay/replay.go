@@ -1,8 +1,10 @@
-// Package replay says what a recorded run would have done under other settings: it fits a pipeline model to a trace
-// (replay/fit), simulates it in virtual time (replay/sim) and reports peak memory and throughput with intervals.
+// Package replay says what a recorded run would have done under other settings: it fits a pipeline
+// model to a trace (replay/fit), simulates it in virtual time (replay/sim) and reports peak memory
+// and throughput with intervals.
 //
-// A setting is what tracer/setting names. A draw is one simulation with service times of its own; with durations `recorded`
-// every partition keeps the times it was recorded with, with `fitted` they are drawn from the fitted law.
+// A setting is what tracer/setting names. A draw is one simulation with service times of its own;
+// with durations `recorded` every partition keeps the times it was recorded with, with `fitted`
+// they are drawn from the fitted law.
 package replay
 
 import (
@@ -50,8 +52,8 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Run replays t. The error says which setting cannot be replayed, or what the trace lacks; it is a *sim.DeadlockError where
-// the settings stop the pipeline.
+// Run replays t. The error says which setting cannot be replayed, or what the trace lacks; it is a
+// *sim.DeadlockError where the settings stop the pipeline.
 func Run(ctx context.Context, t *trace.Trace, opts Options) (*Prediction, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)

@@ -11,7 +11,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// MinPartitions is how many complete partitions a fitted law needs; below MinGood an interval is doubtful.
+// MinPartitions is how many complete partitions a fitted law needs; below MinGood an interval is
+// doubtful.
 const (
 	MinPartitions = 3
 	MinGood       = 8
@@ -30,8 +31,8 @@ type Report struct {
 	Left       int // incomplete ones, left out
 	Law        string
 	CPUs       float64
-	// Misfit is the standard deviation of the logarithm of solo times within a stage, weighted by time: what the law leaves
-	// unexplained. MisfitIndependent is the same without any law.
+	// Misfit is the standard deviation of the logarithm of solo times within a stage, weighted by
+	// time: what the law leaves unexplained. MisfitIndependent is the same without any law.
 	Misfit, MisfitIndependent float64
 	Stages                    []StageReport
 	Remainder                 Remainder
@@ -176,7 +177,8 @@ func (f *fitter) build(solo measure, names []string, laws []pipeline.Stage) *pip
 	return &m
 }
 
-// policy takes the settings as recorded; what the manifest does not say comes from the resources or the default.
+// policy takes the settings as recorded; what the manifest does not say comes from the resources or
+// the default.
 func (f *fitter) policy() error {
 	p := &f.base.Policy
 	p.Devices = max(1, f.devices())
@@ -249,8 +251,8 @@ func (f *fitter) machine() {
 	m.TurnaroundNS = f.turnaround()
 }
 
-// turnaround is the median time from a GPU worker's letting go of a partition to its next receive, where an item was
-// waiting for it.
+// turnaround is the median time from a GPU worker's letting go of a partition to its next receive,
+// where an item was waiting for it.
 func (f *fitter) turnaround() float64 {
 	done := map[int64]int64{} // by worker, its last letting go
 	byRecv := slices.Clone(f.parts)

@@ -212,7 +212,8 @@ func TestUnsaidSettingsAreTakenFromTheResources(t *testing.T) {
 	}
 }
 
-// FuzzFit gives traces that a person, or damage, has changed: an error or a model that runs, never a panic.
+// FuzzFit gives traces that a person, or damage, has changed: an error or a model that runs, never
+// a panic.
 func FuzzFit(f *testing.F) {
 	m := pipeline.Example()
 	m.Policy.Jobs, m.Policy.Partitions = 1, 3

@@ -10,7 +10,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// history is which stages ran beside each other when: the time from the first span's begin, cut wherever one begins or ends.
+// history is which stages ran beside each other when: the time from the first span's begin, cut
+// wherever one begins or ends.
 type history struct {
 	names   []string
 	index   map[string]int
@@ -132,7 +133,8 @@ func (h *history) maxConcurrency() map[string]int64 {
 	return out
 }
 
-// clocks are, by stage, the solo time that a service of the stage would have done since the first cut, at each cut.
+// clocks are, by stage, the solo time that a service of the stage would have done since the first
+// cut, at each cut.
 type clocks struct {
 	h   *history
 	sum [][]float64 // by stage, by cut

@@ -8,7 +8,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// background is what lies in memory without belonging to a job: from before the first job to the end, or changing later.
+// background is what lies in memory without belonging to a job: from before the first job to the
+// end, or changing later.
 func (t *timeline) background() (resident []pipeline.Change, later []pipeline.Later) {
 	held := map[int64]*trace.BufferEvent{}
 	var order []int64
@@ -87,7 +88,8 @@ type peaks struct {
 	scratchLaw int64 // most of (resident without scratch + largest scratch so far)
 }
 
-// recordedPeaks walks the recorded ledger. The bytes of a buffer of which nothing is known are those of its events.
+// recordedPeaks walks the recorded ledger. The bytes of a buffer of which nothing is known are
+// those of its events.
 func (t *timeline) recordedPeaks() peaks {
 	var p peaks
 	var live, resident, scratch, high int64
@@ -133,7 +135,8 @@ func plain(c pipeline.Change) int64 {
 	return c.Resident
 }
 
-// peakRSS is the recorded peak of the resident set after the first job's request and where it comes from; Null without.
+// peakRSS is the recorded peak of the resident set after the first job's request and where it comes
+// from; Null without.
 func (t *timeline) peakRSS() (int64, string) {
 	if p := t.data.Manifest.PeakRSS; p != nil && p.Bytes > 0 {
 		return p.Bytes, p.Source
@@ -153,16 +156,18 @@ const metricRSS = "process.memory.usage"
 // Remainder is the law of RSS minus ledger and how well it explains the recording.
 type Remainder struct {
 	Law string
-	// BaseBytes is the constant part as used: what was measured, moved so that the recorded peak comes out.
+	// BaseBytes is the constant part as used: what was measured, moved so that the recorded peak
+	// comes out.
 	BaseBytes int64
-	// ErrorRatio is, before that move, the law's peak RSS on the recorded ledger over the recorded peak, minus 1; nil where
-	// the base was not measured or no peak was recorded.
+	// ErrorRatio is, before that move, the law's peak RSS on the recorded ledger over the recorded
+	// peak, minus 1; nil where the base was not measured or no peak was recorded.
 	ErrorRatio *float64
 }
 
-// remainder chooses the law of RSS. With the collector's percentage off and a collection after each MSM scratch stays
-// resident at its high water; otherwise the remainder grows with the ledger. Scratch is known by formula only, and is the same
-// under every setting that can be replayed: what the formula is off by at the recorded peak goes into the base.
+// remainder chooses the law of RSS. With the collector's percentage off and a collection after each
+// MSM scratch stays resident at its high water; otherwise the remainder grows with the ledger.
+// Scratch is known by formula only, and is the same under every setting that can be replayed: what
+// the formula is off by at the recorded peak goes into the base.
 func (t *timeline) remainder(m *pipeline.Memory) Remainder {
 	ledger := t.recordedPeaks()
 	peak, _ := t.peakRSS()

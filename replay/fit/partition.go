@@ -29,8 +29,8 @@ func (t *timeline) partition(p *part, split bool, solo measure) pipeline.Partiti
 // isABC says whether a buffer began as a, b or c.
 func (p *part) isABC(id int64) bool { return p.abc[id] }
 
-// settled is what the partition reserves of a byte budget, and what of it goes back after the start: as recorded; without a
-// recorded reservation, what it held when it was sent.
+// settled is what the partition reserves of a byte budget, and what of it goes back after the
+// start: as recorded; without a recorded reservation, what it held when it was sent.
 func (p *part) settled() (settled, early int64) {
 	held := map[int64]*trace.BufferEvent{}
 	for _, e := range p.buffers {
@@ -60,7 +60,8 @@ func (p *part) settled() (settled, early int64) {
 	return settled, min(early, settled)
 }
 
-// dispatched is when a job let its partitions go: at its admission, or after what the job itself did first.
+// dispatched is when a job let its partitions go: at its admission, or after what the job itself
+// did first.
 func (t *timeline) dispatched(id int64) int64 {
 	j := t.jobs[id]
 	at := j.admitted

@@ -72,7 +72,8 @@ func (p *part) spanTime(stage string, end bool) int64 {
 	return unset
 }
 
-// cut lays spans into a segment: stages in order, gaps between. Spans that overlap the one before are left to it.
+// cut lays spans into a segment: stages in order, gaps between. Spans that overlap the one before
+// are left to it.
 func cut(b segmentBound, spans []*trace.Span) []piece {
 	var out []piece
 	at := b.begin
@@ -103,8 +104,8 @@ func (p *part) pieces(dispatched int64, split bool) []piece {
 	return out
 }
 
-// place puts each event into the piece in which it happened; one that happened in a wait goes to the start of the next
-// piece, one after all to the end of the last.
+// place puts each event into the piece in which it happened; one that happened in a wait goes to
+// the start of the next piece, one after all to the end of the last.
 func place(pieces []piece, events []*trace.BufferEvent) {
 	i := 0
 	for _, e := range events {
@@ -179,7 +180,8 @@ func changeOf(e *trace.BufferEvent, numbers map[int64]int) pipeline.Change {
 	return c
 }
 
-// residentOf is the resident bytes after an event; where they were not measured, all of the capacity.
+// residentOf is the resident bytes after an event; where they were not measured, all of the
+// capacity.
 func residentOf(e *trace.BufferEvent) int64 {
 	if e.ResidentBytes == trace.Null {
 		return max(0, e.CapacityBytes)

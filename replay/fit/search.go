@@ -10,12 +10,13 @@ import (
 const (
 	// LawIndependent: every service takes as long as it takes, whatever runs beside it.
 	LawIndependent = "independent"
-	// LawSharing: work-conserving processor sharing of the cores, by weight and up to each stage's parallelism.
+	// LawSharing: work-conserving processor sharing of the cores, by weight and up to each stage's
+	// parallelism.
 	LawSharing = "processor_sharing"
 )
 
-// minGain is by how much a change of a stage's law must lower the misfit to be worth it: a tenth, and more than the chance
-// deviation of a spread estimated from so few services.
+// minGain is by how much a change of a stage's law must lower the misfit to be worth it: a tenth,
+// and more than the chance deviation of a spread estimated from so few services.
 func minGain(services int) float64 {
 	return max(0.1, 1.5/math.Sqrt(2*float64(max(services, 1))))
 }
@@ -36,9 +37,9 @@ func (l *law) name() string {
 	return LawIndependent
 }
 
-// spread is, by stage, how far a law is from explaining its services; NaN where there is nothing to go by. Where the CPU time of
-// services was measured it is the root mean square of log(law's CPU time / measured), else the standard deviation of
-// the logarithm of the solo times.
+// spread is, by stage, how far a law is from explaining its services; NaN where there is nothing to
+// go by. Where the CPU time of services was measured it is the root mean square of log(law's CPU
+// time / measured), else the standard deviation of the logarithm of the solo times.
 func (h *history) spread(cpus float64, stages []pipeline.Stage) []float64 {
 	rates := make([][]float64, len(h.mix))
 	for i, counts := range h.mix {
@@ -87,8 +88,8 @@ func (m *moments) deviation() float64 {
 	return math.Sqrt(max(0, m.squares-m.sum*m.sum/m.n) / (m.n - 1))
 }
 
-// misfit is the spread of the solo times over the stages, each weighted with its share of the recorded time: how much of
-// the durations the law leaves unexplained.
+// misfit is the spread of the solo times over the stages, each weighted with its share of the
+// recorded time: how much of the durations the law leaves unexplained.
 func (h *history) misfit(cpus float64, stages []pipeline.Stage) float64 {
 	spread := h.spread(cpus, stages)
 	total, sum := 0.0, 0.0
@@ -104,8 +105,9 @@ func (h *history) misfit(cpus float64, stages []pipeline.Stage) float64 {
 	return math.Sqrt(sum / total)
 }
 
-// choose finds the simplest law that explains the recorded durations. It begins with what the spans say of themselves (as
-// many cores as they have threads) and moves one stage's parallelism or weight at a time while that pays.
+// choose finds the simplest law that explains the recorded durations. It begins with what the spans
+// say of themselves (as many cores as they have threads) and moves one stage's parallelism or
+// weight at a time while that pays.
 func (h *history) choose(cpus float64) *law {
 	best := &law{cpus: cpus, stages: h.prior(cpus)}
 	best.misfit = h.misfit(cpus, best.stages)
@@ -121,7 +123,8 @@ func (h *history) choose(cpus float64) *law {
 	return best
 }
 
-// prior is the law before any fitting: a stage uses its threads' cores, and all of them where it does not say.
+// prior is the law before any fitting: a stage uses its threads' cores, and all of them where it
+// does not say.
 func (h *history) prior(cpus float64) []pipeline.Stage {
 	stages := make([]pipeline.Stage, len(h.names))
 	for i, name := range h.names {
@@ -152,8 +155,8 @@ func (h *history) improve(l *law, i int) bool {
 	return true
 }
 
-// candidates are the laws that stage i is tried with: 1 core up to all of its threads' in steps, each with several weights; and
-// none at all where a GPU could do the work instead.
+// candidates are the laws that stage i is tried with: 1 core up to all of its threads' in steps,
+// each with several weights; and none at all where a GPU could do the work instead.
 func (h *history) candidates(i int, cpus float64) []pipeline.Stage {
 	name, top := h.names[i], cpus
 	if h.threads[i] > 0 {

@@ -1,10 +1,12 @@
-// Package pipeline describes a proving pipeline as plain data: which resources a partition waits for and gives back and
-// when (Policy), what the machine shares out (Machine), the stages with their contention law (Stage), what single
-// partitions did in them (Partition: durations and buffers), and what lies in memory besides (Memory). It is read from and
-// written to TOML, strictly; replay/fit makes one from a trace, replay/sim runs it.
+// Package pipeline describes a proving pipeline as plain data: which resources a partition waits
+// for and gives back and when (Policy), what the machine shares out (Machine), the stages with
+// their contention law (Stage), what single partitions did in them (Partition: durations and
+// buffers), and what lies in memory besides (Memory). It is read from and written to TOML,
+// strictly; replay/fit makes one from a trace, replay/sim runs it.
 //
-// Terms. A piece is one stage of one partition, or a gap: time that passes between stages without CPU work. A segment is
-// the part of a partition's way that a piece belongs to; partitions go through the segments in the order of Segments:
+// Terms. A piece is one stage of one partition, or a gap: time that passes between stages without
+// CPU work. A segment is the part of a partition's way that a piece belongs to; partitions go
+// through the segments in the order of Segments:
 //
 //	dispatch  from the job's admission to the first request (budget or permit)
 //	synthesis from the permit's acquire to the send
@@ -14,5 +16,6 @@
 //	finalise  off the worker, up to the last free
 //	after     after the last free (verification)
 //
-// Waiting is never data: it comes out of the simulation. The pool is the partitions that a simulation draws from.
+// Waiting is never data: it comes out of the simulation. The pool is the partitions that a
+// simulation draws from.
 package pipeline

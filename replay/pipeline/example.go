@@ -2,8 +2,9 @@ package pipeline
 
 import "highwater/tracer/trace"
 
-// Example is a small model of the shape of the prover on two cores: for documentation, tests and benchmarks. Its pool has
-// eight partitions that differ by some per cent; its partitions settle at 4 MiB.
+// Example is a small model of the shape of the prover on two cores: for documentation, tests and
+// benchmarks. Its pool has eight partitions that differ by some per cent; its partitions settle at
+// 4 MiB.
 func Example() *Model {
 	m := &Model{
 		Name:   "example",

@@ -32,7 +32,8 @@ type Model struct {
 type Machine struct {
 	// CPUs is how many cores the stages share; 0 means that nothing contends.
 	CPUs float64 `toml:"cpus"`
-	// LockCapacity is how many GPU workers may hold one device's lock at once; 0 means there is no lock.
+	// LockCapacity is how many GPU workers may hold one device's lock at once; 0 means there is no
+	// lock.
 	LockCapacity int64 `toml:"lock_capacity"`
 	// Finalisers is how many partitions may be between the GPU worker and their last free at once.
 	Finalisers Bound `toml:"finalisers"`
@@ -40,8 +41,9 @@ type Machine struct {
 	TurnaroundNS float64 `toml:"turnaround_ns"`
 }
 
-// Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while the cores suffice for all;
-// else the cores are shared in proportion to Weight, no service getting more than Parallelism cores.
+// Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while the
+// cores suffice for all; else the cores are shared in proportion to Weight, no service getting more
+// than Parallelism cores.
 type Stage struct {
 	Name        string  `toml:"name"`
 	Parallelism float64 `toml:"parallelism"`      // cores a service uses alone; 0 means that it uses none and never slows
@@ -69,8 +71,8 @@ type Change struct {
 	Estimated bool    `toml:"estimated,omitempty"`
 }
 
-// Partition is what one partition does and holds: its pieces in the order of Segments, and the buffers whose free the
-// setting early_free places: after the gpu segment, or after finalise.
+// Partition is what one partition does and holds: its pieces in the order of Segments, and the
+// buffers whose free the setting early_free places: after the gpu segment, or after finalise.
 type Partition struct {
 	Job          int64   `toml:"job"`       // as recorded, for frozen replays
 	Partition    int64   `toml:"partition"` //
@@ -80,7 +82,8 @@ type Partition struct {
 	Pieces       []Piece `toml:"piece"`                //
 }
 
-// Job is what a job does beside its partitions: before they are dispatched and after the last one's end.
+// Job is what a job does beside its partitions: before they are dispatched and after the last one's
+// end.
 type Job struct {
 	Job      int64   `toml:"job"`
 	SubmitNS float64 `toml:"submit_ns"` // after the first job's submit
@@ -90,7 +93,8 @@ type Job struct {
 
 // Laws of the remainder RSS minus ledger.
 const (
-	// LawScratchHighWater: RSS = base + resident ledger without cpu_scratch + the largest cpu_scratch so far.
+	// LawScratchHighWater: RSS = base + resident ledger without cpu_scratch + the largest
+	// cpu_scratch so far.
 	LawScratchHighWater = "scratch_high_water"
 	// LawProportional: RSS = base + (1 + Slope) * resident ledger.
 	LawProportional = "proportional"
@@ -98,14 +102,16 @@ const (
 	LawNone = "none"
 )
 
-// Memory is what lies in memory besides the partitions' buffers, and how RSS follows from the ledger.
+// Memory is what lies in memory besides the partitions' buffers, and how RSS follows from the
+// ledger.
 type Memory struct {
 	Law         string  `toml:"law"`
 	BaseBytes   int64   `toml:"base_bytes"`
 	Slope       float64 `toml:"slope,omitempty"`
 	ScratchHigh int64   `toml:"scratch_high_bytes,omitempty"` // largest cpu_scratch before the first job
-	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so far, because the runtime
-	// keeps what it once needed: then live bytes count the pool instead of what is cut from it.
+	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so
+	// far, because the runtime keeps what it once needed: then live bytes count the pool instead of
+	// what is cut from it.
 	ScratchPool bool     `toml:"scratch_pool,omitempty"`
 	Resident    []Change `toml:"resident,omitempty"` // allocs of what lives from before the first job to the end
 	Later       []Later  `toml:"later,omitempty"`    // changes of buffers without a job after the first submit

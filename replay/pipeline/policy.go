@@ -142,7 +142,8 @@ func (p *Policy) Text(name string) (string, bool) {
 	return f.get(p), true
 }
 
-// SetText parses one setting into the policy. A setting that a replay cannot vary is an error that says so.
+// SetText parses one setting into the policy. A setting that a replay cannot vary is an error that
+// says so.
 func (p *Policy) SetText(name, text string) error {
 	s, err := setting.Lookup(name)
 	if err != nil {

@@ -1,8 +1,9 @@
 package pipeline
 
-// Rates computes at what rate (1 is alone) a service of each stage goes on when counts[i] services of stages[i] run on cpus
-// cores, into rates. Everyone runs at full speed while the cores suffice; else they are shared by weight, none getting more
-// than its parallelism, and no core idles. replay/sim computes the same incrementally.
+// Rates computes at what rate (1 is alone) a service of each stage goes on when counts[i] services
+// of stages[i] run on cpus cores, into rates. Everyone runs at full speed while the cores suffice;
+// else they are shared by weight, none getting more than its parallelism, and no core idles.
+// replay/sim computes the same incrementally.
 func Rates(cpus float64, stages []Stage, counts []int32, rates []float64) {
 	demand, weights := 0.0, 0.0
 	for i := range stages {

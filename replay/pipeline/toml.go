@@ -13,7 +13,8 @@ import (
 // MaxFileBytes is the largest model file that is read.
 const MaxFileBytes = 64 << 20
 
-// Parse reads a model from TOML: unknown keys, wrong types and an invalid model are errors that say where.
+// Parse reads a model from TOML: unknown keys, wrong types and an invalid model are errors that say
+// where.
 func Parse(text string) (*Model, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("read model: %d bytes is more than the %d allowed", len(text), MaxFileBytes)

@@ -18,8 +18,9 @@ const (
 	maxTime       = 1e18 // ns, 31 years
 )
 
-// Apply returns a copy of m with settings overridden. Names are those of tracer/setting; an unknown one, one that replay
-// cannot vary and a set that contradicts itself or the model are refused with the reason.
+// Apply returns a copy of m with settings overridden. Names are those of tracer/setting; an unknown
+// one, one that replay cannot vary and a set that contradicts itself or the model are refused with
+// the reason.
 func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	out := *m
 	var errs []error

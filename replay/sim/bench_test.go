@@ -41,7 +41,8 @@ func benchmarkSim(b *testing.B, m *pipeline.Model) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "replays/s")
 }
 
-// BenchmarkSim is the engine in statistics mode, on one core: an event is a timed step that ends, with all it causes.
+// BenchmarkSim is the engine in statistics mode, on one core: an event is a timed step that ends,
+// with all it causes.
 func BenchmarkSim(b *testing.B) {
 	b.Run("frozen", func(b *testing.B) { benchmarkSim(b, benchmarkModel(false)) })
 	b.Run("shared", func(b *testing.B) { benchmarkSim(b, benchmarkModel(true)) })

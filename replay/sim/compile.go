@@ -54,7 +54,8 @@ type partCompiler struct {
 	held ledger
 }
 
-// onWorker is from the receive to the end of the lock. With split_proving the GPU worker turns to its next item there.
+// onWorker is from the receive to the end of the lock. With split_proving the GPU worker turns to
+// its next item there.
 func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 	c.segment(pipeline.SegmentPickup)
 	c.add(step{op: opLock})
@@ -71,7 +72,8 @@ func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 	c.add(step{op: opUnlock})
 }
 
-// offWorker is from there to the partition's end. Without split_proving the worker stays to the last free.
+// offWorker is from there to the partition's end. Without split_proving the worker stays to the
+// last free.
 func (c *partCompiler) offWorker(policy *pipeline.Policy) {
 	if policy.SplitProving {
 		c.add(step{op: opWorkerDone})

@@ -7,7 +7,8 @@ import (
 	"highwater/replay/pipeline"
 )
 
-// DeadlockError says that nothing can go on although partitions are left: who waits for what, and who holds it.
+// DeadlockError says that nothing can go on although partitions are left: who waits for what, and
+// who holds it.
 type DeadlockError struct {
 	AtNS       float64
 	Unfinished int64 // partitions

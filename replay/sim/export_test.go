@@ -1,6 +1,7 @@
 package sim
 
-// BreakFreed makes partitions never give back what they hold until their last free, to see a deadlock.
+// BreakFreed makes partitions never give back what they hold until their last free, to see a
+// deadlock.
 func BreakFreed(s *Simulator) {
 	for i := range s.prog.steps {
 		if s.prog.steps[i].op == opFreed {

@@ -83,8 +83,8 @@ func (s *Simulator) send(e *entity, id int32) bool {
 	return taken
 }
 
-// move accepts senders while there is room and hands items to workers while there are both. It reports whether
-// the entity asking was taken by a worker; others are woken.
+// move accepts senders while there is room and hands items to workers while there are both. It
+// reports whether the entity asking was taken by a worker; others are woken.
 func (s *Simulator) move(asking int32) bool {
 	taken := false
 	for {
@@ -179,7 +179,8 @@ func (s *Simulator) askFinaliser(e *entity, id int32) bool {
 	return s.ask(&s.finalisers, resourceFinaliser, id, 1)
 }
 
-// freed gives back what is held until the last free; the job's last partition gives back the job's slot.
+// freed gives back what is held until the last free; the job's last partition gives back the job's
+// slot.
 func (s *Simulator) freed(e *entity, id int32) {
 	s.giveBudget(e, id, e.budget)
 	s.releaseAt(pipeline.ReleaseFreed, e, id)

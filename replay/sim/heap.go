@@ -11,7 +11,8 @@ func (a timer) before(b timer) bool {
 	return a.key < b.key || a.key == b.key && a.seq < b.seq
 }
 
-// timerHeap is a 4-ary heap: half the depth of a binary one, and four 16-byte children lie in one cache line.
+// timerHeap is a 4-ary heap: half the depth of a binary one, and four 16-byte children lie in one
+// cache line.
 type timerHeap []timer
 
 func (h *timerHeap) push(t timer) {

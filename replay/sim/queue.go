@@ -1,7 +1,7 @@
 package sim
 
-// waitQueue holds entities that wait, served by arrival or, by priority, lowest id first (ids follow job and partition).
-// It keeps its memory when it empties.
+// waitQueue holds entities that wait, served by arrival or, by priority, lowest id first (ids
+// follow job and partition). It keeps its memory when it empties.
 type waitQueue struct {
 	priority bool
 	ids      []int32 // ring from head where by arrival, binary heap where by priority
@@ -73,8 +73,8 @@ func (q *waitQueue) down() {
 	q.ids[i] = id
 }
 
-// gate is a counted resource that is requested, held and released: job slots, permits, the byte budget, device locks,
-// finalisers. A request that does not fit holds back those after it.
+// gate is a counted resource that is requested, held and released: job slots, permits, the byte
+// budget, device locks, finalisers. A request that does not fit holds back those after it.
 type gate struct {
 	capacity int64 // negative: unbounded
 	level    int64

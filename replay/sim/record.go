@@ -9,9 +9,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Record simulates m once and returns the run as an ordinary trace: origin simulated, virtual time, the policy as settings
-// with source model. The caller adds where the model came from. The error is a *DeadlockError, or says why the run
-// cannot be kept.
+// Record simulates m once and returns the run as an ordinary trace: origin simulated, virtual time,
+// the policy as settings with source model. The caller adds where the model came from. The error is
+// a *DeadlockError, or says why the run cannot be kept.
 func Record(m *pipeline.Model, d Draw) (*trace.Data, Stats, error) {
 	if n := m.Policy.Jobs * m.Policy.Partitions; n > maxRecorded {
 		return nil, Stats{}, fmt.Errorf("record simulation: %d partitions are more than the %d that a simulated trace holds", n, maxRecorded)

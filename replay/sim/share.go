@@ -5,9 +5,10 @@ import (
 	"sort"
 )
 
-// class is the services that share one contention law. Instead of moving every service's end when rates change, a class
-// has a clock of its own, which counts the work (ns alone on the machine) that each of its services gets: a service that
-// begins at clock v with work w ends at v + w, whatever the rates do in between.
+// class is the services that share one contention law. Instead of moving every service's end when
+// rates change, a class has a clock of its own, which counts the work (ns alone on the machine)
+// that each of its services gets: a service that begins at clock v with work w ends at v + w,
+// whatever the rates do in between.
 type class struct {
 	parallelism, weight float64
 
@@ -92,8 +93,8 @@ func (s *shares) end(i int) int32 {
 	return t.id
 }
 
-// settle computes the rates: everyone runs at full speed while the cores suffice, else they are shared by weight, none
-// getting more than its parallelism, and no core idles.
+// settle computes the rates: everyone runs at full speed while the cores suffice, else they are
+// shared by weight, none getting more than its parallelism, and no core idles.
 func (s *shares) settle() {
 	s.stale = false
 	demand, weights := 0.0, 0.0

@@ -78,8 +78,9 @@ type Simulator struct {
 // Draw says which partition of the pool each simulated partition is.
 type Draw struct {
 	Seed uint64
-	// Bootstrap draws partitions from a resampled pool, so that draws differ as repeated recordings would. Without it
-	// every partition is its recorded self, or the next one of the pool where there is none.
+	// Bootstrap draws partitions from a resampled pool, so that draws differ as repeated recordings
+	// would. Without it every partition is its recorded self, or the next one of the pool where
+	// there is none.
 	Bootstrap bool
 }
 
@@ -152,7 +153,8 @@ func (s *Simulator) loopPlain() {
 	}
 }
 
-// loopShared is the engine with processor sharing: the next event is the earliest of the plain timers and of the classes.
+// loopShared is the engine with processor sharing: the next event is the earliest of the plain
+// timers and of the classes.
 func (s *Simulator) loopShared() {
 	for {
 		before := math.Inf(1)

@@ -22,7 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// drawModel draws a model with random settings and services of irregular length, so that no two things happen at once.
+// drawModel draws a model with random settings and services of irregular length, so that no two
+// things happen at once.
 func drawModel(t *rapid.T) *pipeline.Model {
 	m := pipeline.Example()
 	p := &m.Policy
@@ -331,8 +332,9 @@ func TestStatisticsModeAllocatesNothing(t *testing.T) {
 }
 
 func TestDeadlockIsExplained(t *testing.T) {
-	// A partition of a model whose finaliser never comes: the worker waits for the channel, the partition for a finaliser
-	// that the first one holds for ever, because its way ends before its last free.
+	// A partition of a model whose finaliser never comes: the worker waits for the channel, the
+	// partition for a finaliser that the first one holds for ever, because its way ends before its
+	// last free.
 	m := pipeline.Example()
 	m.Policy.ByteBudget = 4 << 20
 	m.Policy.PermitRelease = pipeline.ReleaseFreed

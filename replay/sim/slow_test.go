@@ -9,8 +9,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// slow is a second simulator, for the differential test: no heaps, no compiled steps, no virtual clocks. It keeps what each
-// partition has still to do as a list of words, and at every instant looks at everything.
+// slow is a second simulator, for the differential test: no heaps, no compiled steps, no virtual
+// clocks. It keeps what each partition has still to do as a list of words, and at every instant
+// looks at everything.
 type slow struct {
 	m       *pipeline.Model
 	now     float64
@@ -240,7 +241,8 @@ func (s *slow) rates() map[string]float64 {
 	return out
 }
 
-// settle does one thing that takes no time, for the lowest partition that has one; false when there is none.
+// settle does one thing that takes no time, for the lowest partition that has one; false when there
+// is none.
 func (s *slow) settle() bool {
 	for _, p := range s.todo {
 		if p.blocked || len(p.acts) == 0 || p.acts[0].word == "work" && p.acts[0].left > 0 {

@@ -46,7 +46,8 @@ type QueueMax struct {
 	OnWorkers      int64 // held by GPU workers
 }
 
-// Rho is what synthesis offers over what the GPU side can take; ok is false where nothing was measured.
+// Rho is what synthesis offers over what the GPU side can take; ok is false where nothing was
+// measured.
 func (s *Stats) Rho(partitionWorkers, gpuWorkers, devices int64) (rho float64, ok bool) {
 	if s.Partitions == 0 || s.SynthesisNS <= 0 {
 		return 0, false

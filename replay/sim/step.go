@@ -72,7 +72,8 @@ func (s *Simulator) peaks() {
 	}
 }
 
-// control does the steps that neither spend time nor move bytes. It returns false when the entity must wait or is over.
+// control does the steps that neither spend time nor move bytes. It returns false when the entity
+// must wait or is over.
 func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	switch st.op {
 	case opBegin:
@@ -146,7 +147,8 @@ func (s *Simulator) ask(g *gate, r resource, id int32, amount int64) bool {
 	return s.grant(g, r, id)
 }
 
-// grant serves those who wait for g, in order, while they fit. It reports whether asking was served; others are woken.
+// grant serves those who wait for g, in order, while they fit. It reports whether asking was
+// served; others are woken.
 func (s *Simulator) grant(g *gate, r resource, asking int32) bool {
 	served := false
 	for g.wait.n > 0 {

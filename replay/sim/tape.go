@@ -32,8 +32,8 @@ type tape struct {
 	pool    trace.BufferEvent // last row of the scratch pool; BufferID 0 while there is none
 }
 
-// Record simulates once and returns the run as a trace, without manifest but for what the tables need. The error is a
-// *DeadlockError or says that the run is too large to be kept.
+// Record simulates once and returns the run as a trace, without manifest but for what the tables
+// need. The error is a *DeadlockError or says that the run is too large to be kept.
 func (s *Simulator) record(d Draw) (*trace.Data, Stats, error) {
 	s.tape = &tape{
 		data: &trace.Data{}, ids: make([]map[int32]int64, len(s.ents)), last: map[int64]int{}, open: make([]int, len(s.ents)),
