@@ -152,6 +152,7 @@ func TestVmHWM(t *testing.T) {
 	}{
 		{"reset", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 300\n@12 sample process.memory.hwm 500\n", "vmhwm", 500},
 		{"rose", "@5 sample process.memory.hwm 400\n@10 queue request job job=0\n@11 sample process.memory.hwm 500\n", "vmhwm", 500},
+		{"a sample within the kernel's batching above it", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 445\n", "vmhwm", 445},
 		{"set-up's", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 900\n", "sampled", 450},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func (b *Builder) PeakRSS() *trace.PeakRSS {
 		return nil
 	case b.manifest.Origin == trace.OriginSimulated && p.atRSSPeak != nil:
 		return &trace.PeakRSS{Bytes: p.atRSSPeak.RSSBytes, Source: "predicted"}
-	case p.provingHWM() != nil && (p.atRSSPeak == nil || *p.provingHWM() >= p.atRSSPeak.RSSBytes):
+	case p.provingHWM() != nil && p.plausible(*p.provingHWM()):
 		return &trace.PeakRSS{Bytes: *p.provingHWM(), Source: "vmhwm"}
 	case p.atRSSPeak != nil:
 		return &trace.PeakRSS{Bytes: p.atRSSPeak.RSSBytes, Source: "sampled"}

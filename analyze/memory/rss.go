@@ -190,6 +190,11 @@ func (p *process) provingHWM() *int64 {
 	return p.hwm
 }
 
+// plausible says that hwm is not below what was sampled by more than the kernel's batching of RSS counters explains.
+func (p *process) plausible(hwm int64) bool {
+	return p.atRSSPeak == nil || float64(hwm) >= 0.97*float64(p.atRSSPeak.RSSBytes)
+}
+
 func validBytes(v float64) bool { return v >= 0 && v < math.MaxInt64/2 }
 
 // main is the process that ran the jobs; without jobs, the first that was sampled; nil where none was.
