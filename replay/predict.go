@@ -55,7 +55,10 @@ func (f *figures) peak(i int) float64 {
 	return f.live(i)
 }
 
-func (f *figures) of(value func(i int) float64) (spread, bool) { return spreadOf(len(f.stats), value) }
+func (f *figures) of(value func(i int) float64) (spread,
+	bool) {
+	return spreadOf(len(f.stats), value)
+}
 
 func (r *run) figures(m *pipeline.Model, n int, progress func(int, int)) (*figures, error) {
 	plan := &drawPlan{model: m, n: n, seed: r.opts.Seed, bootstrap: !r.frozen(), progress: progress}
@@ -69,7 +72,8 @@ func (r *run) predict() (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prediction{Durations: DurationsFitted, Draws: r.draws, Seed: r.opts.Seed, Settings: r.settings(), Warnings: []string{}}
+	p := &Prediction{Durations: DurationsFitted, Draws: r.draws, Seed: r.opts.Seed,
+		Settings: r.settings(), Warnings: []string{}}
 	if r.frozen() {
 		p.Durations = DurationsRecorded
 	}
@@ -191,7 +195,8 @@ func (r *run) settings() map[string]trace.Setting {
 
 func (r *run) law() Law {
 	rep := &r.fit.Report
-	l := Law{Service: DurationsRecorded, Remainder: rep.Remainder.Law, RemainderErrorOf: rep.Remainder.ErrorRatio}
+	l := Law{Service: DurationsRecorded, Remainder: rep.Remainder.Law,
+		RemainderErrorOf: rep.Remainder.ErrorRatio}
 	if !r.frozen() {
 		l.Service, l.CPUs, l.ServiceResidual = rep.Law, rep.CPUs, &rep.Misfit
 	}

@@ -13,7 +13,8 @@ func (r *run) recorded() (Recorded, error) {
 		return Recorded{}, fmt.Errorf("summarise source trace: %w", err)
 	}
 	return Recorded{
-		PeakRSSBytes: s.PeakRSSBytes, PeakRSSSource: s.PeakRSSSource, PeakLiveBytes: s.PeakLiveBytes, MakespanNS: s.MakespanNS,
+		PeakRSSBytes: s.PeakRSSBytes, PeakRSSSource: s.PeakRSSSource,
+		PeakLiveBytes: s.PeakLiveBytes, MakespanNS: s.MakespanNS,
 		ProofIntervalNS: s.ProofIntervalNS, Rho: s.Rho, Settings: s.Settings,
 	}, nil
 }

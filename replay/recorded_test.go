@@ -56,8 +56,10 @@ func TestRealRunsPredictEachOther(t *testing.T) {
 		{"held-15", "pile-15", "synth_end"},
 	} {
 		t.Run(c.from+" to "+c.to, func(t *testing.T) {
-			p := predict(t, fixture(t, c.from), replay.Options{Set: map[string]string{"permit_release": c.release}})
-			truth := predict(t, fixture(t, c.to), replay.Options{Durations: replay.DurationsRecorded}).Recorded
+			p := predict(t, fixture(t, c.from),
+				replay.Options{Set: map[string]string{"permit_release": c.release}})
+			truth := predict(t, fixture(t, c.to),
+				replay.Options{Durations: replay.DurationsRecorded}).Recorded
 			live(t, p.PeakLiveBytes, truth.PeakLiveBytes)
 			within(t, "peak RSS", p.PeakRSSBytes, truth.PeakRSSBytes, 0.05)
 			within(t, "proof interval", p.ProofIntervalNS, truth.ProofIntervalNS, 0.05)
@@ -67,7 +69,8 @@ func TestRealRunsPredictEachOther(t *testing.T) {
 
 func TestSimulatedTraceOfARealRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "held.hw")
-	p := predict(t, fixture(t, "pile-15"), replay.Options{Set: map[string]string{"permit_release": "send_accepted"}, Out: dir})
+	p := predict(t, fixture(t, "pile-15"),
+		replay.Options{Set: map[string]string{"permit_release": "send_accepted"}, Out: dir})
 	out, err := trace.Open(dir)
 	if err != nil {
 		t.Fatal(err)

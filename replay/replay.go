@@ -30,20 +30,22 @@ const MaxDraws = 1 << 20
 
 // Options are what to replay. The zero value replays the recorded settings with the fitted law.
 type Options struct {
-	Set         map[string]string     // settings that differ from the trace's
-	Durations   string                // recorded | fitted; "" is fitted
-	Draws       int                   // 0 means DefaultDraws; durations recorded are drawn once
-	Seed        uint64                // same seed, same prediction, same bytes
-	Out         string                // directory of the simulated trace, "" for none
-	MemoryLimit int64                 // bytes; 0 asks no question
-	Progress    func(done, total int) // called after each draw, never at the same time as itself; may be nil
+	Set         map[string]string // settings that differ from the trace's
+	Durations   string            // recorded | fitted; "" is fitted
+	Draws       int               // 0 means DefaultDraws; durations recorded are drawn once
+	Seed        uint64            // same seed, same prediction, same bytes
+	Out         string            // directory of the simulated trace, "" for none
+	MemoryLimit int64             // bytes; 0 asks no question
+	// called after each draw, never at the same time as itself; may be nil
+	Progress func(done, total int)
 }
 
 // Validate reports what is wrong with the options.
 func (o *Options) Validate() error {
 	switch {
 	case o.Durations != "" && o.Durations != DurationsRecorded && o.Durations != DurationsFitted:
-		return fmt.Errorf("durations: %q is neither %s nor %s", o.Durations, DurationsRecorded, DurationsFitted)
+		return fmt.Errorf("durations: %q is neither %s nor %s", o.Durations, DurationsRecorded,
+			DurationsFitted)
 	case o.Draws < 0 || o.Draws > MaxDraws:
 		return fmt.Errorf("draws: %d is outside 0..%d", o.Draws, MaxDraws)
 	case o.MemoryLimit < 0:

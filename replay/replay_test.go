@@ -55,11 +55,12 @@ func within(t testing.TB, what string, got, want *int64, share float64) {
 
 func TestIdentity(t *testing.T) {
 	for name, set := range map[string]map[string]string{
-		"pile-up":           pileUp,
-		"held":              {},
-		"rendezvous":        {"channel_capacity": "0", "permit_release": "gpu_pickup"},
-		"no early free":     {"early_free": "false"},
-		"not split":         {"split_proving": "false", "permit_release": "freed", "partition_workers": "3"},
+		"pile-up":       pileUp,
+		"held":          {},
+		"rendezvous":    {"channel_capacity": "0", "permit_release": "gpu_pickup"},
+		"no early free": {"early_free": "false"},
+		"not split": {"split_proving": "false", "permit_release": "freed",
+			"partition_workers": "3"},
 		"two GPU workers":   {"gpu_workers": "2", "channel_capacity": "unbounded"},
 		"budget and order":  {"byte_budget": "20MiB", "queue_order": "priority"},
 		"one job in flight": {"jobs_in_flight": "1", "jobs": "6"},
@@ -68,7 +69,8 @@ func TestIdentity(t *testing.T) {
 			tr := source(t, set)
 			frozen := predict(t, tr, replay.Options{Durations: replay.DurationsRecorded})
 			within(t, "frozen makespan", frozen.MakespanNS, frozen.Recorded.MakespanNS, 0.001)
-			within(t, "frozen peak live", frozen.PeakLiveBytes, frozen.Recorded.PeakLiveBytes, 0.001)
+			within(t, "frozen peak live", frozen.PeakLiveBytes, frozen.Recorded.PeakLiveBytes,
+				0.001)
 			within(t, "frozen peak RSS", frozen.PeakRSSBytes, frozen.Recorded.PeakRSSBytes, 0.001)
 			if e := *frozen.Rho / *frozen.Recorded.Rho; math.Abs(e-1) > 0.001 {
 				t.Errorf("frozen rho %v, recorded %v", *frozen.Rho, *frozen.Recorded.Rho)
@@ -77,7 +79,8 @@ func TestIdentity(t *testing.T) {
 			within(t, "fitted makespan", fitted.MakespanNS, fitted.Recorded.MakespanNS, 0.05)
 			const partition = 4 << 20
 			if d := *fitted.PeakLiveBytes - *fitted.Recorded.PeakLiveBytes; math.Abs(float64(d)) > partition {
-				t.Errorf("fitted peak live %d, recorded %d", *fitted.PeakLiveBytes, *fitted.Recorded.PeakLiveBytes)
+				t.Errorf("fitted peak live %d, recorded %d", *fitted.PeakLiveBytes,
+					*fitted.Recorded.PeakLiveBytes)
 			}
 		})
 	}
@@ -97,7 +100,8 @@ func TestOtherSettingsArePredicted(t *testing.T) {
 			want := predict(t, truth, replay.Options{Durations: replay.DurationsRecorded}).Recorded
 			within(t, "makespan", p.MakespanNS, want.MakespanNS, 0.05)
 			const partition = 4 << 20
-			if d := *p.PeakLiveBytes - *want.PeakLiveBytes; math.Abs(float64(d)) > max(partition, 0.03*float64(*want.PeakLiveBytes)) {
+			if d := *p.PeakLiveBytes - *want.PeakLiveBytes; math.Abs(float64(d)) > max(partition,
+				0.03*float64(*want.PeakLiveBytes)) {
 				t.Errorf("peak live %d, in truth %d", *p.PeakLiveBytes, *want.PeakLiveBytes)
 			}
 			within(t, "peak RSS", p.PeakRSSBytes, want.PeakRSSBytes, 0.05)
@@ -117,7 +121,9 @@ func merge(a, b map[string]string) map[string]string {
 
 func TestSimulatedTraceSaysWhatThePredictionSays(t *testing.T) {
 	dir := t.TempDir() + "/out.hw"
-	p := predict(t, source(t, pileUp), replay.Options{Set: map[string]string{"permit_release": "send_accepted"}, Seed: 7, Out: dir})
+	p := predict(t, source(t, pileUp),
+		replay.Options{Set: map[string]string{"permit_release": "send_accepted"}, Seed: 7,
+			Out: dir})
 	out, err := trace.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -158,12 +164,16 @@ func TestRefusals(t *testing.T) {
 		opts replay.Options
 		want string
 	}{
-		"not to be varied": {replay.Options{Set: map[string]string{"log_size": "20"}}, "replay cannot vary it"},
-		"unknown":          {replay.Options{Set: map[string]string{"partition_worker": "3"}}, "partition_workers"},
-		"impossible":       {replay.Options{Set: map[string]string{"byte_budget": "1MiB"}}, "no partition could start"},
-		"too large":        {replay.Options{Set: map[string]string{"jobs": "1000000", "partitions": "60000"}}, "more than the"},
-		"durations":        {replay.Options{Durations: "frozen"}, `"frozen" is neither`},
-		"draws":            {replay.Options{Draws: -1}, "outside"},
+		"not to be varied": {replay.Options{Set: map[string]string{"log_size": "20"}},
+			"replay cannot vary it"},
+		"unknown": {replay.Options{Set: map[string]string{"partition_worker": "3"}},
+			"partition_workers"},
+		"impossible": {replay.Options{Set: map[string]string{"byte_budget": "1MiB"}},
+			"no partition could start"},
+		"too large": {replay.Options{Set: map[string]string{"jobs": "1000000",
+			"partitions": "60000"}}, "more than the"},
+		"durations": {replay.Options{Durations: "frozen"}, `"frozen" is neither`},
+		"draws":     {replay.Options{Draws: -1}, "outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := replay.Run(context.Background(), source(t, pileUp), c.opts)
@@ -196,11 +206,13 @@ func TestLimit(t *testing.T) {
 }
 
 func TestOutsideTheSupportIsSaid(t *testing.T) {
-	p := predict(t, source(t, pileUp), replay.Options{Set: map[string]string{"partition_workers": "12"}})
+	p := predict(t, source(t, pileUp),
+		replay.Options{Set: map[string]string{"partition_workers": "12"}})
 	if !strings.Contains(strings.Join(p.Warnings, "\n"), "outside what the trace supports") {
 		t.Errorf("12 workers from a trace of 2: warnings %q", p.Warnings)
 	}
-	p = predict(t, source(t, pileUp), replay.Options{Set: map[string]string{"partition_workers": "1"}})
+	p = predict(t, source(t, pileUp),
+		replay.Options{Set: map[string]string{"partition_workers": "1"}})
 	if strings.Contains(strings.Join(p.Warnings, "\n"), "outside what the trace supports") {
 		t.Errorf("1 worker from a trace of 2: warnings %q", p.Warnings)
 	}
@@ -216,7 +228,10 @@ func TestCancel(t *testing.T) {
 
 func TestProgressIsTold(t *testing.T) {
 	var last, total int
-	predict(t, source(t, pileUp), replay.Options{Draws: 9, Progress: func(done, of int) { last, total = done, of }})
+	predict(t, source(t, pileUp), replay.Options{Draws: 9, Progress: func(done, of int) {
+		last,
+			total = done, of
+	}})
 	if last != 9 || total != 9 {
 		t.Errorf("progress ended at %d of %d, want 9 of 9", last, total)
 	}
@@ -227,12 +242,17 @@ func TestPredictionsAreConsistent(t *testing.T) {
 	tr := source(t, pileUp)
 	rapid.Check(t, func(rt *rapid.T) {
 		set := map[string]string{
-			"partition_workers": rapid.SampledFrom([]string{"1", "2", "3"}).Draw(rt, "partition_workers"),
-			"channel_capacity":  rapid.SampledFrom([]string{"0", "1", "4", "unbounded"}).Draw(rt, "channel_capacity"),
-			"permit_release":    rapid.SampledFrom([]string{"synth_end", "send_accepted", "gpu_pickup", "freed"}).Draw(rt, "permit_release"),
-			"early_free":        rapid.SampledFrom([]string{"true", "false"}).Draw(rt, "early_free"),
+			"partition_workers": rapid.SampledFrom([]string{"1", "2", "3"}).Draw(rt,
+				"partition_workers"),
+			"channel_capacity": rapid.SampledFrom([]string{"0", "1", "4", "unbounded"}).Draw(rt,
+				"channel_capacity"),
+			"permit_release": rapid.SampledFrom([]string{"synth_end", "send_accepted",
+				"gpu_pickup", "freed"}).Draw(rt, "permit_release"),
+			"early_free": rapid.SampledFrom([]string{"true", "false"}).Draw(rt,
+				"early_free"),
 		}
-		p, err := replay.Run(context.Background(), tr, replay.Options{Set: set, Draws: 9, Seed: rapid.Uint64().Draw(rt, "seed")})
+		p, err := replay.Run(context.Background(), tr,
+			replay.Options{Set: set, Draws: 9, Seed: rapid.Uint64().Draw(rt, "seed")})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -245,7 +265,8 @@ func TestPredictionsAreConsistent(t *testing.T) {
 		ordered("peak live", p.PeakLiveBytesLow, p.PeakLiveBytes, p.PeakLiveBytesHigh)
 		ordered("makespan", p.MakespanNSLow, p.MakespanNS, p.MakespanNSHigh)
 		if *p.PeakRSSBytes < *p.PeakLiveBytes {
-			rt.Errorf("peak RSS %d below the live bytes %d, all of which are resident here", *p.PeakRSSBytes, *p.PeakLiveBytes)
+			rt.Errorf("peak RSS %d below the live bytes %d, all of which are resident here",
+				*p.PeakRSSBytes, *p.PeakLiveBytes)
 		}
 	})
 }

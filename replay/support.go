@@ -25,11 +25,14 @@ func (r *run) warnings(f, same *figures, p *Prediction) []string {
 			settled = max(settled, float64(r.base.Partitions[i].SettledBytes))
 		}
 		if e := id.MakespanErrorRatio; e != nil && math.Abs(*e) > makespanBound {
-			add("replaying the recorded settings gives a makespan %+.1f %% off the recorded one", 100**e)
+			add("replaying the recorded settings gives a makespan %+.1f %% off the recorded one",
+				100**e)
 		}
 		live := p.Recorded.PeakLiveBytes
-		if e := id.PeakLiveErrorRatio; e != nil && math.Abs(*e) > peakBound && math.Abs(*e)*float64(*live) > settled {
-			add("replaying the recorded settings gives a peak %+.1f %% off the recorded one", 100**e)
+		if e := id.PeakLiveErrorRatio; e != nil && math.Abs(*e) > peakBound &&
+			math.Abs(*e)*float64(*live) > settled {
+			add("replaying the recorded settings gives a peak %+.1f %% off the recorded one",
+				100**e)
 		}
 	}
 	w = append(w, support(f, same)...)
@@ -44,8 +47,9 @@ func support(f, same *figures) []string {
 	var w []string
 	check := func(what string, now, then int64) {
 		if then > 0 && float64(now) > maxStretch*float64(then) {
-			w = append(w, fmt.Sprintf("outside what the trace supports: up to %d partitions in %s at once, the recording had %d; a recording with at least %d would support it",
-				now, what, then, int64(math.Ceil(float64(now)/maxStretch))))
+			w = append(w,
+				fmt.Sprintf("outside what the trace supports: up to %d partitions in %s at once, the recording had %d; a recording with at least %d would support it",
+					now, what, then, int64(math.Ceil(float64(now)/maxStretch))))
 		}
 	}
 	now, then := &f.stats[0].QueueMax, &same.stats[0].QueueMax

@@ -20,7 +20,8 @@ func (r *run) write(index int) error {
 		return fmt.Errorf("validate simulated trace: %w", err)
 	}
 	if len(broken) > 0 {
-		return fmt.Errorf("the simulated trace is not valid: %s: this is a fault of highwater", broken[0])
+		return fmt.Errorf("the simulated trace is not valid: %s: this is a fault of highwater",
+			broken[0])
 	}
 	if err := trace.Write(r.opts.Out, data); err != nil {
 		return fmt.Errorf("write simulated trace: %w", err)
@@ -54,7 +55,8 @@ func (r *run) simulated(d sim.Draw) (*trace.Data, error) {
 func (r *run) fitFigures() map[string]any {
 	rep := &r.fit.Report
 	out := map[string]any{
-		"durations": DurationsRecorded, "partitions": rep.Partitions, "remainder": rep.Remainder.Law,
+		"durations": DurationsRecorded, "partitions": rep.Partitions,
+		"remainder": rep.Remainder.Law,
 	}
 	if rep.Remainder.Law != pipeline.LawNone {
 		out["base_bytes"] = rep.Remainder.BaseBytes
@@ -68,7 +70,8 @@ func (r *run) fitFigures() map[string]any {
 	out["durations"], out["service"], out["cpus"], out["residual_ratio"] = DurationsFitted, rep.Law, rep.CPUs, rep.Misfit
 	stages := map[string]any{}
 	for _, s := range rep.Stages {
-		stages[s.Name] = map[string]any{"parallelism_cores": s.Parallelism, "weight_cores": s.Weight, "services": s.Services}
+		stages[s.Name] = map[string]any{"parallelism_cores": s.Parallelism,
+			"weight_cores": s.Weight, "services": s.Services}
 	}
 	out["stages"] = stages
 	return out

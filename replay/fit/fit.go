@@ -66,12 +66,14 @@ func Fit(d *trace.Data) (*Result, error) {
 	}
 	parts := t.complete()
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("fit: none of the trace's %d partitions went all the way: %w", len(t.parts), &TooFewError{0, 1})
+		return nil, fmt.Errorf("fit: none of the trace's %d partitions went all the way: %w",
+			len(t.parts), &TooFewError{0, 1})
 	}
 	f := &fitter{timeline: t, parts: parts}
 	f.report.Partitions, f.report.Left = len(parts), len(t.parts)-len(parts)
 	if f.report.Left > 0 {
-		f.warn("%d of %d partitions did not go all the way and are left out of the pool", f.report.Left, len(t.parts))
+		f.warn("%d of %d partitions did not go all the way and are left out of the pool",
+			f.report.Left, len(t.parts))
 	}
 	return f.fit()
 }

@@ -68,9 +68,11 @@ func TestLawExplainsWhatSharingDid(t *testing.T) {
 				t.Errorf("law %q", r.Report.Law)
 			}
 			if r.Report.Misfit > 0.02 || r.Report.Misfit > r.Report.MisfitIndependent/2 {
-				t.Errorf("the law leaves a spread of %.4f, no law %.4f", r.Report.Misfit, r.Report.MisfitIndependent)
+				t.Errorf("the law leaves a spread of %.4f, no law %.4f", r.Report.Misfit,
+					r.Report.MisfitIndependent)
 			}
-			for stage, tolerance := range map[string]float64{trace.StageProveStart: 0.05, trace.StageBG2: 0.1, trace.StageSynthesis: 0.1} {
+			for stage, tolerance := range map[string]float64{trace.StageProveStart: 0.05,
+				trace.StageBG2: 0.1, trace.StageSynthesis: 0.1} {
 				want := solo(m, stage)[0]
 				got := solo(r.Fitted, stage)
 				slices.Sort(got)
@@ -93,8 +95,10 @@ func TestFrozenKeepsRecordedTimes(t *testing.T) {
 	}
 	for _, p := range r.Frozen.Partitions {
 		for _, piece := range p.Pieces {
-			if piece.Stage == trace.StageProveStart && piece.SoloNS != want[[2]int64{p.Job, p.Partition}] {
-				t.Errorf("job %d partition %d: %v, recorded %v", p.Job, p.Partition, piece.SoloNS, want[[2]int64{p.Job, p.Partition}])
+			if piece.Stage == trace.StageProveStart &&
+				piece.SoloNS != want[[2]int64{p.Job, p.Partition}] {
+				t.Errorf("job %d partition %d: %v, recorded %v", p.Job, p.Partition, piece.SoloNS,
+					want[[2]int64{p.Job, p.Partition}])
 			}
 		}
 	}
@@ -115,7 +119,8 @@ func TestWhatTheModelTakesFromTheTrace(t *testing.T) {
 	}
 	p := &r.Fitted.Partitions[0]
 	if p.SettledBytes != 4<<20 || p.EarlyBytes != 3<<20 || len(p.EarlyFree) != 3 {
-		t.Errorf("settled %d, early %d, buffers freed early %v", p.SettledBytes, p.EarlyBytes, p.EarlyFree)
+		t.Errorf("settled %d, early %d, buffers freed early %v", p.SettledBytes, p.EarlyBytes,
+			p.EarlyFree)
 	}
 	if n := len(r.Fitted.Memory.Resident); n != 2 {
 		t.Errorf("%d resident buffers, recorded key and system", n)
@@ -145,7 +150,8 @@ func TestRemainder(t *testing.T) {
 			c.change(&d.Manifest)
 			r := fitOf(t, d)
 			if got := r.Fitted.Memory; got.Law != c.law || got.BaseBytes != c.base {
-				t.Errorf("law %q with base %d, want %q with %d", got.Law, got.BaseBytes, c.law, c.base)
+				t.Errorf("law %q with base %d, want %q with %d", got.Law, got.BaseBytes, c.law,
+					c.base)
 			}
 			s, err := sim.New(r.Frozen)
 			if err != nil {
@@ -179,7 +185,8 @@ func TestIncompletePartitionsAreLeftOut(t *testing.T) {
 	if len(r.Fitted.Partitions) != 15 || r.Report.Left != 1 {
 		t.Errorf("pool of %d, %d left out", len(r.Fitted.Partitions), r.Report.Left)
 	}
-	if len(r.Report.Warnings) == 0 || !strings.Contains(r.Report.Warnings[0], "1 of 16 partitions") {
+	if len(r.Report.Warnings) == 0 || !strings.Contains(r.Report.Warnings[0],
+		"1 of 16 partitions") {
 		t.Errorf("warnings %q", r.Report.Warnings)
 	}
 }

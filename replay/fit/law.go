@@ -51,7 +51,8 @@ func newHistory(spans []*trace.Span) (*history, error) {
 		h.cuts = append(h.cuts, s.BeginNS, s.EndNS)
 	}
 	if len(h.names) > pipeline.MaxStages {
-		return nil, fmt.Errorf("fit: the trace has %d stages, a model holds %d", len(h.names), pipeline.MaxStages)
+		return nil, fmt.Errorf("fit: the trace has %d stages, a model holds %d", len(h.names),
+			pipeline.MaxStages)
 	}
 	sort.Slice(h.cuts, func(i, j int) bool { return h.cuts[i] < h.cuts[j] })
 	h.cuts = unique(h.cuts)

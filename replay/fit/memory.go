@@ -42,7 +42,8 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 			known = true
 		}
 		if b.ParentID == 0 && mine[b.BufferID] && known && b.Seq > t.startSeq && b.TimeNS < end {
-			later = append(later, pipeline.Later{AtNS: float64(b.TimeNS - t.start), Change: changeOf(b, numbers)})
+			later = append(later, pipeline.Later{AtNS: float64(b.TimeNS - t.start),
+				Change: changeOf(b, numbers)})
 		}
 	}
 	return resident, later
@@ -52,7 +53,8 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 func (t *timeline) ownerless() map[int64]bool {
 	out := map[int64]bool{}
 	for i := range t.data.Buffers {
-		if b := &t.data.Buffers[i]; b.Event == trace.EventAlloc && b.Job < 0 && (t.pool == 0 || b.BufferID != t.pool) {
+		if b := &t.data.Buffers[i]; b.Event == trace.EventAlloc && b.Job < 0 && (t.pool == 0 ||
+			b.BufferID != t.pool) {
 			out[b.BufferID] = true
 		}
 	}
@@ -144,7 +146,8 @@ func (t *timeline) peakRSS() (int64, string) {
 	peak := int64(trace.Null)
 	for i := range t.data.Samples {
 		s := &t.data.Samples[i]
-		if s.Metric == metricRSS && s.Source == t.source && s.TimeNS >= t.start && !math.IsNaN(s.Value) {
+		if s.Metric == metricRSS && s.Source == t.source && s.TimeNS >= t.start &&
+			!math.IsNaN(s.Value) {
 			peak = max(peak, int64(s.Value))
 		}
 	}

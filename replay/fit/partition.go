@@ -19,7 +19,8 @@ func (t *timeline) partition(p *part, split bool, solo measure) pipeline.Partiti
 	out.SettledBytes, out.EarlyBytes = p.settled()
 	started := p.spanTime(trace.StageProveStart, true)
 	for _, e := range p.buffers {
-		if e.Event == trace.EventFree && started != unset && e.TimeNS >= started && p.isABC(e.BufferID) {
+		if e.Event == trace.EventFree && started != unset && e.TimeNS >= started &&
+			p.isABC(e.BufferID) {
 			out.EarlyFree = append(out.EarlyFree, numbers[e.BufferID])
 		}
 	}

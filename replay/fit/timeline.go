@@ -58,7 +58,8 @@ var errNoJob = errors.New("the trace has no job: nothing to replay")
 
 // read sorts a trace's rows by what they belong to.
 func read(d *trace.Data) (*timeline, error) {
-	t := &timeline{data: d, start: unset, kinds: map[string]string{}, parts: map[key]*part{}, jobs: map[int64]*job{}}
+	t := &timeline{data: d, start: unset, kinds: map[string]string{}, parts: map[key]*part{},
+		jobs: map[int64]*job{}}
 	for _, r := range d.Manifest.Resources {
 		t.kinds[r.Name] = r.Kind
 	}
@@ -88,7 +89,8 @@ func (t *timeline) part(jobID, partition int64) *part {
 	k := key{jobID, partition}
 	p := t.parts[k]
 	if p == nil {
-		p = &part{key: k, request: unset, acquired: unset, released: unset, send: unset, sent: unset, recv: unset,
+		p = &part{key: k, request: unset, acquired: unset, released: unset, send: unset,
+			sent: unset, recv: unset,
 			lockAsked: unset, locked: unset, unlocked: unset, freed: unset, worker: trace.None}
 		t.parts[k] = p
 	}
@@ -98,7 +100,8 @@ func (t *timeline) part(jobID, partition int64) *part {
 func (t *timeline) job(id int64) *job {
 	j := t.jobs[id]
 	if j == nil {
-		j = &job{id: id, submitted: unset, admitted: unset, released: unset, asked: unset, over: unset}
+		j = &job{id: id, submitted: unset, admitted: unset, released: unset, asked: unset,
+			over: unset}
 		t.jobs[id] = j
 	}
 	return j
@@ -280,7 +283,8 @@ func (t *timeline) ends() {
 func (t *timeline) complete() []*part {
 	var out []*part
 	for _, p := range t.parts {
-		if !p.broken && p.acquired != unset && p.send != unset && p.recv != unset && p.freed != unset && len(p.spans) > 0 &&
+		if !p.broken && p.acquired != unset && p.send != unset && p.recv != unset &&
+			p.freed != unset && len(p.spans) > 0 &&
 			(!t.locks || p.unlocked != unset) && t.job(p.job).admitted != unset {
 			out = append(out, p)
 		}

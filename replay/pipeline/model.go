@@ -13,19 +13,21 @@ const (
 
 // Segments lists the segments in the order in which a partition goes through them.
 var Segments = []string{
-	SegmentDispatch, SegmentSynthesis, SegmentPickup, SegmentGPU, SegmentSplit, SegmentFinalise, SegmentAfter,
+	SegmentDispatch, SegmentSynthesis, SegmentPickup, SegmentGPU, SegmentSplit, SegmentFinalise,
+	SegmentAfter,
 }
 
 // Model is a whole pipeline. Its zero value is not valid; see Validate.
 type Model struct {
-	Name       string      `toml:"name"`
-	Source     string      `toml:"source,omitempty"` // where the numbers come from
-	Policy     Policy      `toml:"policy"`
-	Machine    Machine     `toml:"machine"`
-	Memory     Memory      `toml:"memory"`
-	Stages     []Stage     `toml:"stage"`
-	Jobs       []Job       `toml:"job,omitempty"` // pool of job ways; empty means jobs do nothing of their own
-	Partitions []Partition `toml:"partition"`     // the pool
+	Name    string  `toml:"name"`
+	Source  string  `toml:"source,omitempty"` // where the numbers come from
+	Policy  Policy  `toml:"policy"`
+	Machine Machine `toml:"machine"`
+	Memory  Memory  `toml:"memory"`
+	Stages  []Stage `toml:"stage"`
+	// pool of job ways; empty means jobs do nothing of their own
+	Jobs       []Job       `toml:"job,omitempty"`
+	Partitions []Partition `toml:"partition"` // the pool
 }
 
 // Machine is what partitions share besides the resources of the policy.
@@ -45,10 +47,12 @@ type Machine struct {
 // cores suffice for all; else the cores are shared in proportion to Weight, no service getting more
 // than Parallelism cores.
 type Stage struct {
-	Name        string  `toml:"name"`
-	Parallelism float64 `toml:"parallelism"`      // cores a service uses alone; 0 means that it uses none and never slows
+	Name string `toml:"name"`
+	// cores a service uses alone; 0 means that it uses none and never slows
+	Parallelism float64 `toml:"parallelism"`
 	Weight      float64 `toml:"weight,omitempty"` // share when cores are short; 0 means Parallelism
-	CV          float64 `toml:"cv,omitempty"`     // further log-normal spread of a service: standard deviation over mean
+	// further log-normal spread of a service: standard deviation over mean
+	CV float64 `toml:"cv,omitempty"`
 }
 
 // Piece is one stage of one partition or job, or a gap (Stage is "").
@@ -74,12 +78,13 @@ type Change struct {
 // Partition is what one partition does and holds: its pieces in the order of Segments, and the
 // buffers whose free the setting early_free places: after the gpu segment, or after finalise.
 type Partition struct {
-	Job          int64   `toml:"job"`       // as recorded, for frozen replays
-	Partition    int64   `toml:"partition"` //
-	SettledBytes int64   `toml:"settled_bytes"`
-	EarlyBytes   int64   `toml:"early_bytes"`          // of these, given back to the budget after the gpu segment
-	EarlyFree    []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
-	Pieces       []Piece `toml:"piece"`                //
+	Job          int64 `toml:"job"`       // as recorded, for frozen replays
+	Partition    int64 `toml:"partition"` //
+	SettledBytes int64 `toml:"settled_bytes"`
+	// of these, given back to the budget after the gpu segment
+	EarlyBytes int64   `toml:"early_bytes"`
+	EarlyFree  []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
+	Pieces     []Piece `toml:"piece"`                //
 }
 
 // Job is what a job does beside its partitions: before they are dispatched and after the last one's
@@ -105,16 +110,19 @@ const (
 // Memory is what lies in memory besides the partitions' buffers, and how RSS follows from the
 // ledger.
 type Memory struct {
-	Law         string  `toml:"law"`
-	BaseBytes   int64   `toml:"base_bytes"`
-	Slope       float64 `toml:"slope,omitempty"`
-	ScratchHigh int64   `toml:"scratch_high_bytes,omitempty"` // largest cpu_scratch before the first job
+	Law       string  `toml:"law"`
+	BaseBytes int64   `toml:"base_bytes"`
+	Slope     float64 `toml:"slope,omitempty"`
+	// largest cpu_scratch before the first job
+	ScratchHigh int64 `toml:"scratch_high_bytes,omitempty"`
 	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so
 	// far, because the runtime keeps what it once needed: then live bytes count the pool instead of
 	// what is cut from it.
-	ScratchPool bool     `toml:"scratch_pool,omitempty"`
-	Resident    []Change `toml:"resident,omitempty"` // allocs of what lives from before the first job to the end
-	Later       []Later  `toml:"later,omitempty"`    // changes of buffers without a job after the first submit
+	ScratchPool bool `toml:"scratch_pool,omitempty"`
+	// allocs of what lives from before the first job to the end
+	Resident []Change `toml:"resident,omitempty"`
+	// changes of buffers without a job after the first submit
+	Later []Later `toml:"later,omitempty"`
 }
 
 // Later is a buffer event that belongs to no job, at a time after the first submit.

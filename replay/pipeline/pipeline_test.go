@@ -24,7 +24,8 @@ func format(t testing.TB, m *pipeline.Model) string {
 func TestRoundTrip(t *testing.T) {
 	m := pipeline.Example()
 	m.Policy.ByteBudget = 1 << 30
-	m.Jobs = []pipeline.Job{{Job: 0, SubmitNS: 5, Before: []pipeline.Piece{{Stage: "verify", SoloNS: 7}}}}
+	m.Jobs = []pipeline.Job{{Job: 0, SubmitNS: 5,
+		Before: []pipeline.Piece{{Stage: "verify", SoloNS: 7}}}}
 	got, err := pipeline.Parse(format(t, m))
 	if err != nil {
 		t.Fatal(err)
@@ -37,15 +38,17 @@ func TestRoundTrip(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	good := format(t, pipeline.Example())
 	for name, c := range map[string]struct{ old, new, want string }{
-		"unknown key":     {"jobs = 4", "jobs = 4\njob_s = 3", `unknown key "policy.job_s"`},
-		"wrong type":      {"jobs = 4", `jobs = "four"`, "policy.jobs"},
-		"negative bound":  {"channel_capacity = 1", "channel_capacity = -1", `write "unbounded"`},
-		"word":            {`permit_release = "send_accepted"`, `permit_release = "never"`, `permit_release: "never" is not one of`},
-		"unknown stage":   {`stage = "b_g2"`, `stage = "b_g3"`, `stage "b_g3" has no law`},
-		"segment order":   {`segment = "after"`, `segment = "pickup"`, "out of order"},
-		"not a number":    {"turnaround_ns = 20000.0", "turnaround_ns = nan", "turnaround_ns"},
-		"too many":        {"jobs = 4", "jobs = 4000000", "more than the"},
-		"never fits":      {`byte_budget = "unbounded"`, "byte_budget = 1024", "no partition could start"},
+		"unknown key":    {"jobs = 4", "jobs = 4\njob_s = 3", `unknown key "policy.job_s"`},
+		"wrong type":     {"jobs = 4", `jobs = "four"`, "policy.jobs"},
+		"negative bound": {"channel_capacity = 1", "channel_capacity = -1", `write "unbounded"`},
+		"word": {`permit_release = "send_accepted"`, `permit_release = "never"`,
+			`permit_release: "never" is not one of`},
+		"unknown stage": {`stage = "b_g2"`, `stage = "b_g3"`, `stage "b_g3" has no law`},
+		"segment order": {`segment = "after"`, `segment = "pickup"`, "out of order"},
+		"not a number":  {"turnaround_ns = 20000.0", "turnaround_ns = nan", "turnaround_ns"},
+		"too many":      {"jobs = 4", "jobs = 4000000", "more than the"},
+		"never fits": {`byte_budget = "unbounded"`, "byte_budget = 1024",
+			"no partition could start"},
 		"no syntax":       {"jobs = 4", "jobs = = 4", "line "},
 		"share above one": {"at = 0.02", "at = 1.02", "outside"},
 		"unknown law":     {`law = "scratch_high_water"`, `law = "gut feeling"`, "memory law"},
@@ -68,7 +71,8 @@ func TestEveryReplaySettingCanBeApplied(t *testing.T) {
 	for _, s := range setting.Table() {
 		text, ok := m.Policy.Text(s.Name)
 		if ok != s.Replay {
-			t.Errorf("%s: replay %v in the table of settings, %v in the policy", s.Name, s.Replay, ok)
+			t.Errorf("%s: replay %v in the table of settings, %v in the policy", s.Name, s.Replay,
+				ok)
 			continue
 		}
 		_, err := m.Apply(map[string]string{s.Name: s.Default})
@@ -85,11 +89,13 @@ func TestEveryReplaySettingCanBeApplied(t *testing.T) {
 
 func TestApplyChangesOnlyTheCopy(t *testing.T) {
 	m := pipeline.Example()
-	got, err := m.Apply(map[string]string{"jobs": "9", "byte_budget": "1GiB", "channel_capacity": "unbounded"})
+	got, err := m.Apply(map[string]string{"jobs": "9", "byte_budget": "1GiB",
+		"channel_capacity": "unbounded"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Policy.Jobs != 9 || got.Policy.ByteBudget != 1<<30 || got.Policy.ChannelCapacity != pipeline.Unbounded {
+	if got.Policy.Jobs != 9 || got.Policy.ByteBudget != 1<<30 ||
+		got.Policy.ChannelCapacity != pipeline.Unbounded {
 		t.Errorf("applied: %+v", got.Policy)
 	}
 	if d := cmp.Diff(pipeline.Example(), m); d != "" {
@@ -104,7 +110,8 @@ func TestRatesConserveWork(t *testing.T) {
 		stages, counts, rates := make([]pipeline.Stage, n), make([]int32, n), make([]float64, n)
 		demand := 0.0
 		for i := range stages {
-			stages[i] = pipeline.Stage{Parallelism: rapid.Float64Range(0.1, 16).Draw(t, "parallelism"), Weight: rapid.Float64Range(0.1, 16).Draw(t, "weight")}
+			stages[i] = pipeline.Stage{Parallelism: rapid.Float64Range(0.1, 16).Draw(t,
+				"parallelism"), Weight: rapid.Float64Range(0.1, 16).Draw(t, "weight")}
 			counts[i] = int32(rapid.IntRange(0, 5).Draw(t, "count"))
 			demand += float64(counts[i]) * stages[i].Parallelism
 		}

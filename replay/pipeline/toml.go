@@ -17,7 +17,8 @@ const MaxFileBytes = 64 << 20
 // where.
 func Parse(text string) (*Model, error) {
 	if len(text) > MaxFileBytes {
-		return nil, fmt.Errorf("read model: %d bytes is more than the %d allowed", len(text), MaxFileBytes)
+		return nil, fmt.Errorf("read model: %d bytes is more than the %d allowed", len(text),
+			MaxFileBytes)
 	}
 	m := &Model{}
 	meta, err := toml.Decode(text, m)

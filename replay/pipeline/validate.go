@@ -95,18 +95,21 @@ func (v *checker) policy(p *Policy) {
 	v.between("jobs", p.Jobs, 1, MaxPartitions)
 	v.between("partitions", p.Partitions, 1, MaxPartitions)
 	if p.Jobs > 0 && p.Partitions > MaxPartitions/p.Jobs {
-		v.bad("jobs × partitions: %d × %d is more than the %d partitions one replay takes", p.Jobs, p.Partitions, MaxPartitions)
+		v.bad("jobs × partitions: %d × %d is more than the %d partitions one replay takes", p.Jobs,
+			p.Partitions, MaxPartitions)
 	}
 	v.bound("jobs_in_flight", p.JobsInFlight, 1)
 	v.between("partition_workers", p.PartitionWorkers, 1, MaxWorkers)
 	v.between("gpu_workers", p.GPUWorkers, 1, MaxWorkers)
 	v.between("devices", p.Devices, 1, 1024)
 	if p.GPUWorkers > 0 && p.Devices > MaxWorkers/p.GPUWorkers {
-		v.bad("gpu_workers × devices: %d × %d is more than %d workers", p.GPUWorkers, p.Devices, MaxWorkers)
+		v.bad("gpu_workers × devices: %d × %d is more than %d workers", p.GPUWorkers, p.Devices,
+			MaxWorkers)
 	}
 	v.bound("channel_capacity", p.ChannelCapacity, 0)
 	v.bound("byte_budget", p.ByteBudget, 1)
-	v.word("permit_release", p.PermitRelease, ReleaseSynthEnd, ReleaseSendAccepted, ReleaseGPUPickup, ReleaseFreed)
+	v.word("permit_release", p.PermitRelease, ReleaseSynthEnd, ReleaseSendAccepted,
+		ReleaseGPUPickup, ReleaseFreed)
 	v.word("queue_order", p.QueueOrder, OrderFIFO, OrderPriority)
 }
 
@@ -157,7 +160,8 @@ func (v *checker) partition(what string, p *Partition, policy *Policy) {
 	for i := range p.Pieces {
 		at := slices.Index(Segments, p.Pieces[i].Segment)
 		if at < last {
-			v.bad("%s piece %d: segment %q is unknown or out of order", what, i, p.Pieces[i].Segment)
+			v.bad("%s piece %d: segment %q is unknown or out of order", what, i,
+				p.Pieces[i].Segment)
 		}
 		last = max(at, last)
 		v.piece(fmt.Sprintf("%s piece %d", what, i), &p.Pieces[i])
@@ -194,7 +198,8 @@ func (v *checker) piece(what string, p *Piece) {
 const MaxBuffers = 1 << 16
 
 func (v *checker) change(what string, c *Change) {
-	v.word(what+" event", c.Event, trace.EventAlloc, trace.EventResize, trace.EventFill, trace.EventReclass, trace.EventPin,
+	v.word(what+" event", c.Event, trace.EventAlloc, trace.EventResize, trace.EventFill,
+		trace.EventReclass, trace.EventPin,
 		trace.EventUnpin, trace.EventHandoff, trace.EventLastUse, trace.EventFree)
 	v.between(what+" buffer", int64(c.Buffer), 0, MaxBuffers-1)
 	v.between(what+" capacity_bytes", c.Capacity, 0, 1<<50)

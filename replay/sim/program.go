@@ -77,7 +77,8 @@ const maxSteps = 1 << 26
 
 func compile(m *pipeline.Model, spans bool) *program {
 	p := &program{
-		model: m, spans: spans, own: map[[2]int64]int32{}, classOf: map[string]uint8{}, stageOf: map[string]int32{},
+		model: m, spans: spans, own: map[[2]int64]int32{}, classOf: map[string]uint8{},
+		stageOf: map[string]int32{},
 	}
 	p.compileStages()
 	for i := range m.Partitions {

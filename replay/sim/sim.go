@@ -95,9 +95,11 @@ func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
 	}
 	p := compile(m, spans)
 	if len(p.steps) > maxSteps {
-		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds", len(p.steps), maxSteps)
+		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds",
+			len(p.steps), maxSteps)
 	}
-	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity), pooled: m.Memory.ScratchPool}
+	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
+		pooled: m.Memory.ScratchPool}
 	s.nJobs = int32(m.Policy.Jobs)
 	s.nParts = s.nJobs * int32(m.Policy.Partitions)
 	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)
@@ -122,7 +124,8 @@ func (s *Simulator) makeQueues(m *pipeline.Model) {
 	s.senders = newWaitQueue(priority, n)
 	s.receivers = newWaitQueue(false, int(s.nWorkers))
 	for range m.Policy.Devices {
-		s.locks = append(s.locks, gate{capacity: m.Machine.LockCapacity, wait: newWaitQueue(false, int(m.Policy.GPUWorkers))})
+		s.locks = append(s.locks, gate{capacity: m.Machine.LockCapacity, wait: newWaitQueue(false,
+			int(m.Policy.GPUWorkers))})
 	}
 }
 
@@ -227,12 +230,14 @@ func (s *Simulator) place(bootstrap bool) {
 	for i := range s.nParts {
 		member := s.member(int64(i/perJob), int64(i%perJob), i, bootstrap)
 		s.ents[i] = entity{
-			pc: s.prog.partitions[member].start, job: i / perJob, worker: -1, member: member, scale: 1, state: stateNew,
+			pc: s.prog.partitions[member].start, job: i / perJob, worker: -1, member: member,
+			scale: 1, state: stateNew,
 		}
 	}
 	for j := range s.nJobs {
 		member := j % int32(len(s.prog.jobs))
-		s.ents[s.nParts+j] = entity{pc: s.prog.jobs[member].start, job: j, worker: -1, member: member, scale: 1}
+		s.ents[s.nParts+j] = entity{pc: s.prog.jobs[member].start, job: j, worker: -1,
+			member: member, scale: 1}
 	}
 	for w := range s.nWorkers {
 		s.ents[s.nParts+s.nJobs+w] = entity{pc: s.prog.idle, job: -1, worker: w, scale: 1}

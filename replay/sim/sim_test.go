@@ -29,14 +29,18 @@ func drawModel(t *rapid.T) *pipeline.Model {
 	p := &m.Policy
 	p.Jobs = rapid.Int64Range(1, 4).Draw(t, "jobs")
 	p.Partitions = rapid.Int64Range(1, 4).Draw(t, "partitions")
-	p.JobsInFlight = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 1, 2}).Draw(t, "jobs_in_flight")
+	p.JobsInFlight = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 1, 2}).Draw(t,
+		"jobs_in_flight")
 	p.PartitionWorkers = rapid.Int64Range(1, 5).Draw(t, "partition_workers")
 	p.GPUWorkers = rapid.Int64Range(1, 3).Draw(t, "gpu_workers")
-	p.ChannelCapacity = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 0, 1, 2, 5}).Draw(t, "channel_capacity")
-	p.PermitRelease = rapid.SampledFrom([]string{"synth_end", "send_accepted", "gpu_pickup", "freed"}).Draw(t, "permit_release")
+	p.ChannelCapacity = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 0, 1, 2, 5}).Draw(t,
+		"channel_capacity")
+	p.PermitRelease = rapid.SampledFrom([]string{"synth_end", "send_accepted", "gpu_pickup",
+		"freed"}).Draw(t, "permit_release")
 	p.EarlyFree = rapid.Bool().Draw(t, "early_free")
 	p.SplitProving = rapid.Bool().Draw(t, "split_proving")
-	p.ByteBudget = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 4 << 20, 9 << 20, 17 << 20}).Draw(t, "byte_budget")
+	p.ByteBudget = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 4 << 20, 9 << 20,
+		17 << 20}).Draw(t, "byte_budget")
 	p.QueueOrder = rapid.SampledFrom([]string{"fifo", "priority"}).Draw(t, "queue_order")
 	m.Machine.CPUs = rapid.SampledFrom([]float64{0, 1, 2, 8}).Draw(t, "cpus")
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -99,21 +103,25 @@ func TestConservation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st.JobsDone != m.Policy.Jobs || st.Partitions != m.Policy.Jobs*m.Policy.Partitions {
-			t.Errorf("%d jobs and %d partitions done of %d × %d", st.JobsDone, st.Partitions, m.Policy.Jobs, m.Policy.Partitions)
+			t.Errorf("%d jobs and %d partitions done of %d × %d", st.JobsDone, st.Partitions,
+				m.Policy.Jobs, m.Policy.Partitions)
 		}
 		resident := int64(28 << 20)
 		if st.FinalLiveBytes != resident {
-			t.Errorf("%d bytes live at the end, resident buffers are %d", st.FinalLiveBytes, resident)
+			t.Errorf("%d bytes live at the end, resident buffers are %d", st.FinalLiveBytes,
+				resident)
 		}
 		levels := map[string]int64{}
 		for _, q := range data.Queues {
 			if want := levels[q.Resource] + delta(q); q.LevelAfter != want {
-				t.Fatalf("%s %s: level %d after the event, sum %d", q.Resource, q.Event, q.LevelAfter, want)
+				t.Fatalf("%s %s: level %d after the event, sum %d", q.Resource, q.Event,
+					q.LevelAfter, want)
 			}
 			levels[q.Resource] = q.LevelAfter
 			capacity := capacityOf(data, q.Resource)
 			if q.LevelAfter < 0 || capacity > 0 && q.LevelAfter > capacity {
-				t.Fatalf("%s %s: level %d outside 0..%d", q.Resource, q.Event, q.LevelAfter, capacity)
+				t.Fatalf("%s %s: level %d outside 0..%d", q.Resource, q.Event, q.LevelAfter,
+					capacity)
 			}
 		}
 		for name, n := range levels {
@@ -189,7 +197,8 @@ func TestScalingDurationsScalesTheMakespan(t *testing.T) {
 		m.Machine.TurnaroundNS *= 4
 		four := must(sim.New(m)).stats(t, sim.Draw{Seed: 3, Bootstrap: true})
 		if four.MakespanNS != 4*one.MakespanNS || four.PeakLiveBytes != one.PeakLiveBytes {
-			t.Errorf("durations times 4: makespan %v and peak %d, before %v and %d", four.MakespanNS, four.PeakLiveBytes, one.MakespanNS, one.PeakLiveBytes)
+			t.Errorf("durations times 4: makespan %v and peak %d, before %v and %d",
+				four.MakespanNS, four.PeakLiveBytes, one.MakespanNS, one.PeakLiveBytes)
 		}
 	})
 }
@@ -348,7 +357,8 @@ func TestDeadlockIsExplained(t *testing.T) {
 	if !errors.As(err, &dead) {
 		t.Fatalf("got %v, want a deadlock", err)
 	}
-	for _, part := range []string{"deadlock at", "15 wait for the byte budget", "held by job 0 partition 0"} {
+	for _, part := range []string{"deadlock at", "15 wait for the byte budget",
+		"held by job 0 partition 0"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

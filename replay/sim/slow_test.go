@@ -69,7 +69,8 @@ func runSlow(m *pipeline.Model) (*slow, error) {
 			if pool == nil {
 				pool = &m.Partitions[(j*n+p)%len(m.Partitions)]
 			}
-			s.todo = append(s.todo, &slowPart{id: j*n + p, job: j, acts: s.acts(pool), worker: -1, pool: pool})
+			s.todo = append(s.todo, &slowPart{id: j*n + p, job: j, acts: s.acts(pool), worker: -1,
+				pool: pool})
 		}
 	}
 	return s, s.loop()
@@ -106,11 +107,13 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 			}
 			done := 0.0
 			for _, c := range piece.Buffers {
-				out = append(out, slowAct{word: "work", stage: piece.Stage, left: (c.At - done) * piece.SoloNS})
+				out = append(out, slowAct{word: "work", stage: piece.Stage,
+					left: (c.At - done) * piece.SoloNS})
 				done = c.At
 				memory(c)
 			}
-			out = append(out, slowAct{word: "work", stage: piece.Stage, left: (1 - done) * piece.SoloNS})
+			out = append(out, slowAct{word: "work", stage: piece.Stage,
+				left: (1 - done) * piece.SoloNS})
 		}
 	}
 	policy := s.m.Policy
@@ -304,8 +307,10 @@ func (s *slow) release(p *slowPart, point string) {
 // serve grants what can be granted, in the order of the queues.
 func (s *slow) serve() {
 	for again := true; again; {
-		again = s.serveOne("job", int64(s.m.Policy.JobsInFlight)) || s.serveOne("budget", int64(s.m.Policy.ByteBudget)) ||
-			s.serveOne("permit", s.m.Policy.PartitionWorkers) || s.serveChannel() || s.serveOne("lock", s.m.Machine.LockCapacity)
+		again = s.serveOne("job", int64(s.m.Policy.JobsInFlight)) || s.serveOne("budget",
+			int64(s.m.Policy.ByteBudget)) ||
+			s.serveOne("permit", s.m.Policy.PartitionWorkers) || s.serveChannel() ||
+			s.serveOne("lock", s.m.Machine.LockCapacity)
 	}
 	s.maxBacklog = max(s.maxBacklog, len(s.queues["send"])+len(s.queues["item"]))
 }
@@ -315,7 +320,8 @@ func (s *slow) take(name string) *slowPart {
 	if len(q) == 0 {
 		return nil
 	}
-	if s.m.Policy.QueueOrder == pipeline.OrderPriority && (name == "permit" || name == "send" || name == "item") {
+	if s.m.Policy.QueueOrder == pipeline.OrderPriority && (name == "permit" || name == "send" ||
+		name == "item") {
 		sort.SliceStable(q, func(i, j int) bool { return q[i].id < q[j].id })
 	}
 	return q[0]
@@ -356,7 +362,8 @@ func (s *slow) serveOne(name string, capacity int64) bool {
 }
 
 func (s *slow) serveChannel() bool {
-	room := s.m.Policy.ChannelCapacity == pipeline.Unbounded || len(s.queues["item"]) < int(s.m.Policy.ChannelCapacity) ||
+	room := s.m.Policy.ChannelCapacity == pipeline.Unbounded ||
+		len(s.queues["item"]) < int(s.m.Policy.ChannelCapacity) ||
 		s.m.Policy.ChannelCapacity == 0 && len(s.queues["item"]) < len(s.idle)
 	if p := s.take("send"); p != nil && room {
 		s.drop("send")

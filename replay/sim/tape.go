@@ -36,8 +36,10 @@ type tape struct {
 // need. The error is a *DeadlockError or says that the run is too large to be kept.
 func (s *Simulator) record(d Draw) (*trace.Data, Stats, error) {
 	s.tape = &tape{
-		data: &trace.Data{}, ids: make([]map[int32]int64, len(s.ents)), last: map[int64]int{}, open: make([]int, len(s.ents)),
-		jobs: make([]int, s.nJobs), slotOf: make([]int32, len(s.ents)), known: s.prog.model.Memory.Law != pipeline.LawNone,
+		data: &trace.Data{}, ids: make([]map[int32]int64,
+			len(s.ents)), last: map[int64]int{}, open: make([]int, len(s.ents)),
+		jobs: make([]int, s.nJobs), slotOf: make([]int32,
+			len(s.ents)), known: s.prog.model.Memory.Law != pipeline.LawNone,
 	}
 	for i := range s.tape.open {
 		s.tape.open[i], s.tape.slotOf[i] = -1, -1
@@ -73,10 +75,13 @@ func (t *tape) growPool(s *Simulator) {
 		return
 	}
 	row := trace.BufferEvent{
-		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: trace.EventResize, BufferID: t.pool.BufferID,
-		Class: trace.ClassCPUScratch, Space: trace.SpaceHost, Device: trace.None, CapacityBytes: high, ResidentBytes: high,
-		DeltaBytes: high - t.pool.CapacityBytes, DeltaResidentBytes: high - t.pool.ResidentBytes, Estimated: true,
-		Job: trace.None, Partition: trace.None, Worker: trace.None,
+		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: trace.EventResize,
+		BufferID: t.pool.BufferID,
+		Class:    trace.ClassCPUScratch, Space: trace.SpaceHost, Device: trace.None,
+		CapacityBytes: high, ResidentBytes: high,
+		DeltaBytes: high - t.pool.CapacityBytes, DeltaResidentBytes: high - t.pool.ResidentBytes,
+		Estimated: true,
+		Job:       trace.None, Partition: trace.None, Worker: trace.None,
 	}
 	if row.BufferID == 0 {
 		t.buffers++
@@ -93,8 +98,10 @@ func (t *tape) change(s *Simulator, st *step, _ *entity, id int32) {
 // buffer records one buffer event of an entity.
 func (t *tape) buffer(s *Simulator, c pipeline.Change, id int32) {
 	row := trace.BufferEvent{
-		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: c.Event, Class: c.Class, Space: c.Space,
-		Device: trace.None, CapacityBytes: c.Capacity, ResidentBytes: c.Resident, Estimated: c.Estimated,
+		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: c.Event, Class: c.Class,
+		Space:  c.Space,
+		Device: trace.None, CapacityBytes: c.Capacity, ResidentBytes: c.Resident,
+		Estimated: c.Estimated,
 	}
 	if c.Space == trace.SpaceDevice {
 		row.Device = 0
@@ -162,7 +169,8 @@ func (t *tape) sample(s *Simulator) {
 		return
 	}
 	t.maxRSS = rss
-	row := trace.Sample{TimeNS: nanos(s.now), Source: sourceName, Metric: RSSMetric, Value: float64(rss)}
+	row := trace.Sample{TimeNS: nanos(s.now), Source: sourceName, Metric: RSSMetric,
+		Value: float64(rss)}
 	if n := len(t.data.Samples); n > 0 && t.data.Samples[n-1].TimeNS == row.TimeNS {
 		t.data.Samples[n-1] = row
 		return
@@ -209,7 +217,8 @@ func trackOf(worker int64, gpu, partition bool) string {
 
 func (t *tape) span(s *Simulator, id int32) trace.Span {
 	row := trace.Span{
-		BeginSeq: t.next(), EndSeq: trace.Null, Source: sourceName, SpanID: int64(len(t.data.Spans) + 1),
+		BeginSeq: t.next(), EndSeq: trace.Null, Source: sourceName,
+		SpanID: int64(len(t.data.Spans) + 1),
 		Worker: t.worker(s, id), Device: trace.None, Stream: trace.Null, Threads: trace.Null,
 		BeginNS: nanos(s.now), EndNS: trace.Null, CPUNS: trace.Null, Bytes: trace.Null,
 	}
@@ -247,11 +256,14 @@ func (t *tape) queue(s *Simulator, r resource, event string, id int32, op operat
 	}
 	t.number(r, event, id)
 	row := trace.QueueEvent{
-		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Resource: t.name(s, r, id), Event: event,
-		Worker: t.worker(s, id), Amount: op.amount, LevelAfter: op.level, WaitingAfter: int64(op.waiting),
+		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Resource: t.name(s, r,
+			id), Event: event,
+		Worker: t.worker(s,
+			id), Amount: op.amount, LevelAfter: op.level, WaitingAfter: int64(op.waiting),
 	}
 	row.Job, row.Partition = t.owner(s, id)
-	if s.policy.QueueOrder == pipeline.OrderPriority && (r == resourcePermit || r == resourceChannel) {
+	if s.policy.QueueOrder == pipeline.OrderPriority && (r == resourcePermit ||
+		r == resourceChannel) {
 		row.Priority = row.Job
 	}
 	t.data.Queues = append(t.data.Queues, row)
@@ -287,5 +299,6 @@ func (t *tape) name(s *Simulator, r resource, id int32) string {
 }
 
 var resourceNames = map[resource]string{
-	resourceJob: "job", resourcePermit: "permit", resourceBudget: "budget", resourceChannel: "channel",
+	resourceJob: "job", resourcePermit: "permit", resourceBudget: "budget",
+	resourceChannel: "channel",
 }
