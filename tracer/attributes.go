@@ -18,8 +18,9 @@ type attributeSets [3][]attribute.KeyValue
 // maxValueBytes bounds one attribute's text; a longer one is cut, and counted as cut.
 const maxValueBytes = 512
 
-// appendAttributes appends the JSON object of the attributes to dst, which has room for journal.MaxExt bytes, and counts those that
-// did not fit or had to be shortened. No attributes give no bytes.
+// appendAttributes appends the JSON object of the attributes to dst, which has room for
+// journal.MaxExt bytes, and counts those that did not fit or had to be shortened. No attributes
+// give no bytes.
 func appendAttributes(dst []byte, sets attributeSets) (out []byte, cut int) {
 	empty := true
 	for _, set := range sets {
@@ -120,13 +121,15 @@ func eventAttributes(events []sdktrace.Event) []attribute.KeyValue {
 	for _, e := range events {
 		names = append(names, e.Name)
 		for _, a := range e.Attributes {
-			kv = append(kv, attribute.KeyValue{Key: attribute.Key("otel.event." + e.Name + "." + string(a.Key)), Value: a.Value})
+			key := attribute.Key("otel.event." + e.Name + "." + string(a.Key))
+			kv = append(kv, attribute.KeyValue{Key: key, Value: a.Value})
 		}
 	}
 	return append(kv, attribute.StringSlice("otel.events", names))
 }
 
-// lateAttributes drops what is in the trace already: columns, and attributes that did not change since the start.
+// lateAttributes drops what is in the trace already: columns, and attributes that did not change
+// since the start.
 func lateAttributes(all, start []attribute.KeyValue) []attribute.KeyValue {
 	var late []attribute.KeyValue
 	for _, kv := range all {

@@ -81,8 +81,8 @@ func BenchmarkSpanWithoutLateAttributes(b *testing.B) {
 	}
 }
 
-// reportCPU adds the CPU time of the process, collector and journal background included: the figure that a busy machine does
-// not spoil.
+// reportCPU adds the CPU time of the process, collector and journal background included: the figure
+// that a busy machine does not spoil.
 func reportCPU(b *testing.B) (done func()) {
 	before := cpuNanos(b)
 	return func() { b.ReportMetric(float64(cpuNanos(b)-before)/float64(b.N), "cpu-ns/op") }

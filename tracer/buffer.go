@@ -19,8 +19,9 @@ type BufferSpec struct {
 	Owner         Owner
 }
 
-// Buffer is a live allocation's handle. Its methods must not run at the same time as each other; they record
-// times that rise. Do not use a copy beside the original. The zero Buffer, and one from a nil Recorder, record nothing.
+// Buffer is a live allocation's handle. Its methods must not run at the same time as each other;
+// they record times that rise. Do not use a copy beside the original. The zero Buffer, and one from
+// a nil Recorder, record nothing.
 type Buffer struct {
 	rec  *Recorder
 	id   int64
@@ -67,7 +68,8 @@ func (b *Buffer) record(event uint8) {
 // ID is the buffer's id, unique over the trace; 0 for a buffer that is not recorded.
 func (b *Buffer) ID() int64 { return b.id }
 
-// Fill records that residentBytes of the buffer are now resident: pages were touched, or given back.
+// Fill records that residentBytes of the buffer are now resident: pages were touched, or given
+// back.
 func (b *Buffer) Fill(residentBytes int64) {
 	if b.rec == nil {
 		return

@@ -7,8 +7,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Close ends recording: open blocks are finished and the trace is sealed to Parquet (a joined source only closes
-// its journal; the trace's creator seals). end is one of the process_end words. A second Close, and that of a nil Recorder, do nothing.
+// Close ends recording: open blocks are finished and the trace is sealed to Parquet (a joined
+// source only closes its journal; the trace's creator seals). end is one of the process_end words.
+// A second Close, and that of a nil Recorder, do nothing.
 func (r *Recorder) Close(end, reason string) (err error) {
 	if r == nil {
 		return nil
@@ -21,7 +22,6 @@ func (r *Recorder) close(end, reason string) error {
 	r.stopSpans()
 	r.self.stop()
 	r.note(r.j.Close())
-	r.witness.close()
 	r.note(r.UpdateManifest(r.tellCost))
 	if r.creator {
 		r.note(r.seal(end, reason))

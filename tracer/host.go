@@ -62,8 +62,8 @@ type limitRoots struct {
 	proc, cgroup string
 }
 
-// memoryLimit is the smallest bound on this process's memory: its cgroup and that one's ancestors (v2 and v1), the
-// address-space and data limits, and what the machine had available at the start.
+// memoryLimit is the smallest bound on this process's memory: its cgroup and that one's ancestors
+// (v2 and v1), the address-space and data limits, and what the machine had available at the start.
 func memoryLimit(roots limitRoots) trace.MemoryLimit {
 	var least trace.MemoryLimit
 	consider := func(bytes int64, kind, path string) {
@@ -86,7 +86,8 @@ func memoryLimit(roots limitRoots) trace.MemoryLimit {
 	return least
 }
 
-// cgroupChain lists the limit files of the process's cgroup and all its ancestors, in both versions.
+// cgroupChain lists the limit files of the process's cgroup and all its ancestors, in both
+// versions.
 func cgroupChain(roots limitRoots) []string {
 	b, err := os.ReadFile(filepath.Join(roots.proc, "self/cgroup"))
 	if err != nil {
@@ -102,7 +103,8 @@ func cgroupChain(roots limitRoots) []string {
 		case parts[0] == "0" && parts[1] == "":
 			files = append(files, ancestors(roots.cgroup, parts[2], "memory.max")...)
 		case strings.Contains(","+parts[1]+",", ",memory,"):
-			files = append(files, ancestors(filepath.Join(roots.cgroup, "memory"), parts[2], "memory.limit_in_bytes")...)
+			v1 := filepath.Join(roots.cgroup, "memory")
+			files = append(files, ancestors(v1, parts[2], "memory.limit_in_bytes")...)
 		}
 	}
 	return files

@@ -9,8 +9,8 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 )
 
-// idGenerator makes OpenTelemetry ids that hold our own: a span id is a number of this recorder and the span's number in the
-// journal, so that a parent is found without a table.
+// idGenerator makes OpenTelemetry ids that hold our own: a span id is a number of this recorder and
+// the span's number in the journal, so that a parent is found without a table.
 type idGenerator struct {
 	nonce uint32 // never 0
 	next  atomic.Uint32

@@ -14,7 +14,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// UpdateManifest changes the manifest and writes it anew by rename. Changes by several processes follow each other.
+// UpdateManifest changes the manifest and writes it anew by rename. Changes by several processes
+// follow each other.
 func (r *Recorder) UpdateManifest(change func(*trace.Manifest)) error {
 	if r == nil {
 		return nil
@@ -54,7 +55,8 @@ func lockFolder(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// fillManifest adds what the caller cannot know better: the anchor, the machine, the memory limit, versions.
+// fillManifest adds what the caller cannot know better: the anchor, the machine, the memory limit,
+// versions.
 func fillManifest(m *trace.Manifest) {
 	m.SchemaVersion, m.Origin = trace.SchemaVersion, trace.OriginRecorded
 	m.Anchor = anchorNow()

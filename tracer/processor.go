@@ -17,12 +17,13 @@ import (
 // scope is the instrumentation scope of our own spans.
 const scope = "highwater/tracer"
 
-// startSpans makes the SDK's provider with our processor first: the journal has a span before a collector does. Sampling
-// stays off: a trace with holes would give wrong answers.
+// startSpans makes the SDK's provider with our processor first: the journal has a span before a
+// collector does. Sampling stays off: a trace with holes would give wrong answers.
 func (r *Recorder) startSpans(opts Options) error {
 	r.ids = newIDGenerator()
 	options := []sdktrace.TracerProviderOption{
-		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(r.ids), sdktrace.WithSpanProcessor(&processor{r}),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(r.ids),
+		sdktrace.WithSpanProcessor(&processor{r}),
 	}
 	if !opts.NoOTLP {
 		export, err := otlp.FromEnv()
@@ -30,7 +31,8 @@ func (r *Recorder) startSpans(opts Options) error {
 			return fmt.Errorf("export spans: %w", err)
 		}
 		if r.export = export; export != nil {
-			options = append(options, sdktrace.WithSpanProcessor(export), sdktrace.WithResource(otlp.Resource()))
+			options = append(options, sdktrace.WithSpanProcessor(export),
+				sdktrace.WithResource(otlp.Resource()))
 		}
 	}
 	r.provider = sdktrace.NewTracerProvider(options...)
@@ -67,7 +69,8 @@ func (p *processor) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
 	r.appendSpan(&rec, &ext, attributeSets{own.span.attrs})
 }
 
-// startForeign journals a span that an instrumented library started: kind other, owned like the nearest span of ours.
+// startForeign journals a span that an instrumented library started: kind other, owned like the
+// nearest span of ours.
 func (p *processor) startForeign(parent context.Context, s sdktrace.ReadWriteSpan, id uint32) {
 	r := p.r
 	spec := SpanSpec{
@@ -78,7 +81,8 @@ func (p *processor) startForeign(parent context.Context, s sdktrace.ReadWriteSpa
 		spec.Owner, spec.Stage, spec.Device = near.spec.Owner, near.spec.Stage, near.spec.Device
 	}
 	up := s.Parent().SpanID()
-	ext := journal.SpanExt{TraceID: s.SpanContext().TraceID(), SpanID: s.SpanContext().SpanID(), ParentSpanID: up}
+	sc := s.SpanContext()
+	ext := journal.SpanExt{TraceID: sc.TraceID(), SpanID: sc.SpanID(), ParentSpanID: up}
 	rec := r.beginRecord(&spec, id, r.ids.number(up))
 	r.appendSpan(&rec, &ext, attributeSets{s.Attributes()})
 }

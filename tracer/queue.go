@@ -7,8 +7,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Queue records operations on one resource. Its caller must call Event inside the resource's own critical
-// section, so that order and levels are true. A nil Queue records nothing.
+// Queue records operations on one resource. Its caller must call Event inside the resource's own
+// critical section, so that order and levels are true. A nil Queue records nothing.
 type Queue struct {
 	rec       *Recorder
 	resource  uint16
@@ -17,8 +17,8 @@ type Queue struct {
 	stageWord uint16 // of stage: a queue sees few stages, mostly the same in a row
 }
 
-// Queue registers a resource in the manifest and returns its recorder. nil for a nil Recorder. A manifest that cannot be
-// written is an error of Close; the queue records all the same.
+// Queue registers a resource in the manifest and returns its recorder. nil for a nil Recorder. A
+// manifest that cannot be written is an error of Close; the queue records all the same.
 func (r *Recorder) Queue(res trace.Resource) *Queue {
 	if r == nil {
 		return nil
@@ -50,7 +50,6 @@ func (q *Queue) Event(op QueueOp) {
 	if q == nil {
 		return
 	}
-	event, _ := journal.Index(journal.QueueEvents, op.Event)
 	if op.Owner.Stage != q.stage {
 		q.stage, q.stageWord = op.Owner.Stage, q.rec.j.Word(op.Owner.Stage)
 	}
@@ -60,11 +59,34 @@ func (q *Queue) Event(op QueueOp) {
 	}
 	q.last = now
 	rec := journal.Record{
-		Kind: journal.KindQueue, Event: event, TimeNS: now, X: op.Amount, Y: op.LevelAfter, Parent: waiting(op.WaitingAfter),
-		Span: local(op.Owner.Span), Job: op.Owner.Job, Partition: op.Owner.Partition, Worker: clamp16(op.Owner.Worker),
+		Kind: journal.KindQueue, Event: queueEvent(op.Event), TimeNS: now,
+		X: op.Amount, Y: op.LevelAfter, Parent: waiting(op.WaitingAfter), Span: local(op.Owner.Span),
+		Job: op.Owner.Job, Partition: op.Owner.Partition, Worker: clamp16(op.Owner.Worker),
 		Device: -1, Word0: q.resource, Word1: q.stageWord, Extra: clamp16(op.Priority),
 	}
 	q.rec.append(&rec)
+}
+
+// queueEvent is the word's number; 0, which the validator reports, for a word that the schema
+// lacks.
+func queueEvent(word string) uint8 {
+	switch word { // a search by length and letters, faster than going through the table
+	case trace.EventRequest:
+		return journal.QueueRequest
+	case trace.EventAcquire:
+		return journal.QueueAcquire
+	case trace.EventRelease:
+		return journal.QueueRelease
+	case trace.EventSend:
+		return journal.QueueSend
+	case trace.EventSent:
+		return journal.QueueSent
+	case trace.EventRecv:
+		return journal.QueueRecv
+	case trace.EventCancel:
+		return journal.QueueCancel
+	}
+	return 0
 }
 
 func waiting(n int64) uint32 {

@@ -43,7 +43,8 @@ type Recorder struct {
 	deferred []error // of calls that cannot return one; Close does
 }
 
-// Create makes the trace directory dir (which must not exist, or be empty), writes its first manifest and starts recording.
+// Create makes the trace directory dir (which must not exist, or be empty), writes its first
+// manifest and starts recording.
 func Create(dir string, opts Options) (*Recorder, error) {
 	if err := makeEmpty(dir); err != nil {
 		return nil, err
@@ -66,9 +67,9 @@ func Create(dir string, opts Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Join adds this process as a further source to a trace that another process (its parent) is recording.
-// Ids of each source come from a range of their own. Times count from the trace's anchor. Where the trace already
-// has a source of that name, a number is added to it.
+// Join adds this process as a further source to a trace that another process (its parent) is
+// recording. Ids of each source come from a range of their own. Times count from the trace's
+// anchor. Where the trace already has a source of that name, a number is added to it.
 func Join(dir, source string) (*Recorder, error) {
 	m, err := trace.ReadManifest(dir)
 	if err != nil {
@@ -93,7 +94,9 @@ func Join(dir, source string) (*Recorder, error) {
 		source = name
 		break
 	}
-	err = r.UpdateManifest(func(m *trace.Manifest) { m.Sources = append(m.Sources, processSource(source, m.Anchor)) })
+	err = r.UpdateManifest(func(m *trace.Manifest) {
+		m.Sources = append(m.Sources, processSource(source, m.Anchor))
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("join trace: %w", err), r.Close(trace.EndFailed, ""))
 	}
@@ -121,11 +124,9 @@ func (r *Recorder) start(source string, anchor trace.Anchor, opts Options) error
 		SegmentBytes: opts.SegmentBytes, OnMapped: func(n int64) { r.self.mapped(n) },
 	})
 	if err != nil {
-		r.witness.close()
 		return err
 	}
 	if err := r.startSpans(opts); err != nil {
-		r.witness.close()
 		return errors.Join(err, r.j.Close())
 	}
 	r.append(&journal.Record{Kind: journal.KindClock, TimeNS: r.j.Now(), X: time.Now().UnixNano(),
@@ -219,12 +220,10 @@ func sourceName(program string) string {
 
 // checkSource accepts names that are safe as a folder's.
 func checkSource(name string) error {
-	ok := name != "" && len(name) <= 100 && name[0] != '.'
-	for _, c := range name {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c))
-	}
-	if !ok {
-		return fmt.Errorf("source name %q: use 1 to 100 letters, digits, '.', '_' and '-', not starting with a dot", name)
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	if name == "" || len(name) > 100 || name[0] == '.' || strings.Trim(name, letters) != "" {
+		return fmt.Errorf("source name %q: use 1 to 100 letters, digits, '.', '_' and '-', "+
+			"not starting with a dot", name)
 	}
 	return nil
 }

@@ -76,7 +76,8 @@ type row struct {
 	attr map[string]any
 }
 
-// rows reads what the recorder has journaled up to now, its own buffer and clock left out, in the order of time.
+// rows reads what the recorder has journaled up to now, its own buffer and clock left out, in the
+// order of time.
 func rows(t testing.TB, r *Recorder, kinds ...journal.Kind) []row {
 	t.Helper()
 	in, err := journal.OpenReader(r.j.Dir())
@@ -123,6 +124,11 @@ func TestWordsAreThoseOfTheSchema(t *testing.T) {
 	} {
 		if !slices.Equal(c.journal, c.schema) {
 			t.Errorf("%s: journal %q, schema %q", name, c.journal, c.schema)
+		}
+	}
+	for i, word := range journal.QueueEvents {
+		if queueEvent(word) != uint8(i) {
+			t.Errorf("queue event %q has number %d, want %d", word, queueEvent(word), i)
 		}
 	}
 	if journal.Text(journal.SpanKinds, journal.SpanOther) != trace.KindOther || journal.Text(journal.BufferEvents, journal.BufferFree) != trace.EventFree {

@@ -23,7 +23,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// workload records a well-formed piece of a run: a job of some partitions, each with a span, a buffer and a permit.
+// workload records a well-formed piece of a run: a job of some partitions, each with a span, a
+// buffer and a permit.
 type workload struct {
 	r       *Recorder
 	mu      sync.Mutex
@@ -104,7 +105,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSpansReachACollector wants the columns as attributes at the collector, once, and its count in the manifest.
+// TestSpansReachACollector wants the columns as attributes at the collector, once, and its count in
+// the manifest.
 func TestSpansReachACollector(t *testing.T) {
 	var mu sync.Mutex
 	var bodies []string
@@ -183,8 +185,8 @@ func killedChild(dir string) {
 	wg.Wait()
 }
 
-// TestKilledRun kills a recording process at random moments and recovers its trace: valid, nothing acknowledged lost, spans that were
-// open marked open.
+// TestKilledRun kills a recording process at random moments and recovers its trace: valid, nothing
+// acknowledged lost, spans that were open marked open.
 func TestKilledRun(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -265,7 +267,8 @@ func recovered(t *testing.T, dir, witness string) int64 {
 		journal.KindBuffer: "buffer", journal.KindQueue: "queue", journal.KindSample: "sample",
 		journal.KindSpanBegin: "span_begin", journal.KindSpanEnd: "span_end",
 	} {
-		// Of each goroutine, and of the recorder itself, one more may have been written and not yet counted.
+		// Of each goroutine, and of the recorder itself, one more may have been written and not yet
+		// counted.
 		if got := rec.Events[name]; got < told[kind] || got > told[kind]+5 {
 			t.Errorf("%s: %d recovered, %d acknowledged", name, got, told[kind])
 		}

@@ -34,8 +34,8 @@ type Span struct {
 	ctx   startContext
 }
 
-// startContext is the context handed to the SDK when a span of ours starts: it takes the span to our SpanProcessor, and its
-// owner to spans of foreign libraries under it.
+// startContext is the context handed to the SDK when a span of ours starts: it takes the span to
+// our SpanProcessor, and its owner to spans of foreign libraries under it.
 type startContext struct {
 	context.Context
 	span *Span
@@ -51,8 +51,8 @@ func (c *startContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Start starts a span through the OpenTelemetry SDK; its begin is in the journal when Start returns. The context carries it
-// to its children.
+// Start starts a span through the OpenTelemetry SDK; its begin is in the journal when Start
+// returns. The context carries it to its children.
 func (r *Recorder) Start(ctx context.Context, spec SpanSpec, attrs ...attribute.KeyValue) (context.Context, *Span) {
 	if r == nil {
 		return ctx, nil
@@ -153,7 +153,8 @@ func specAttributes(spec SpanSpec) []attribute.KeyValue {
 	return kv
 }
 
-// columnAttributes are those that the recorder itself sets for a collector: the trace has them as columns.
+// columnAttributes are those that the recorder itself sets for a collector: the trace has them as
+// columns.
 var columnAttributes = map[attribute.Key]bool{
 	attrKind: true, attrStage: true, attrTrack: true, attrJob: true, attrPartition: true, attrWorker: true,
 	attrDevice: true, attrStream: true, attrThreads: true, attrCPU: true, attrBytes: true,
@@ -168,8 +169,8 @@ func (s *Span) tellCost() {
 	}
 }
 
-// TracerProvider is the OpenTelemetry provider whose spans this recorder keeps: for libraries that are already
-// instrumented. They appear with kind other.
+// TracerProvider is the OpenTelemetry provider whose spans this recorder keeps: for libraries that
+// are already instrumented. They appear with kind other.
 func (r *Recorder) TracerProvider() oteltrace.TracerProvider {
 	if r == nil {
 		return noop.NewTracerProvider()

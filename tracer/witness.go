@@ -17,8 +17,9 @@ const WitnessEnv = "HIGHWATER_WITNESS"
 
 const witnessBytes = 256 * 8
 
-// witness is a shared file of counters, one uint64 a record kind, raised after the journal has acknowledged a record. Whoever
-// kills the process reads there what must be found again.
+// witness is a shared file of counters, one uint64 a record kind, raised after the journal has
+// acknowledged a record. Whoever kills the process reads there what must be found again. It stays
+// mapped: an append that is still under way may count in it.
 type witness struct{ page []byte }
 
 func openWitness(path string) (*witness, error) {
@@ -46,9 +47,6 @@ func openWitness(path string) (*witness, error) {
 func (w *witness) count(k journal.Kind) {
 	(*atomic.Uint64)(unsafe.Pointer(&w.page[8*int(k)])).Add(1)
 }
-
-// close leaves the page mapped: an append that is still under way may count in it.
-func (w *witness) close() {}
 
 // ReadWitness reads the counters of a witness file, by record kind.
 func ReadWitness(path string) (map[journal.Kind]int64, error) {

@@ -29,10 +29,12 @@ type shard struct {
 	_      [128 - 96]byte // no two shards share a pair of cache lines
 }
 
-// Append writes r and reports whether it is acknowledged; if not, the loss is counted. Check and Ext are set by the journal.
+// Append writes r and reports whether it is acknowledged; if not, the loss is counted. Check and
+// Ext are set by the journal.
 func (j *Journal) Append(r *Record) bool { return j.AppendExt(r, nil) }
 
-// AppendExt writes r with an extension of at most MaxExt bytes, as one group: it is acknowledged whole or not at all.
+// AppendExt writes r with an extension of at most MaxExt bytes, as one group: it is acknowledged
+// whole or not at all.
 func (j *Journal) AppendExt(r *Record, ext []byte) bool {
 	s := j.home()
 	if !s.state.CompareAndSwap(shardFree, shardHeld) {
@@ -52,16 +54,16 @@ func (j *Journal) AppendExt(r *Record, ext []byte) bool {
 	return ok
 }
 
-// home is the calling goroutine's shard. Its stack's address stays the same for long, so it finds the shard's lines in its own
-// CPU's cache.
+// home is the calling goroutine's shard. Its stack's address stays the same for long, so it finds
+// the shard's lines in its own CPU's cache.
 func (j *Journal) home() *shard {
 	var here byte
 	i := uint64(uintptr(unsafe.Pointer(&here))) >> 10 * mix1 >> j.shift
 	return &j.shards[i&uint64(len(j.shards)-1)]
 }
 
-// acquire takes the shard s or, while that is held, the next free one: a goroutine that was suspended while it held a shard holds
-// up nobody. nil means that the journal is closed.
+// acquire takes the shard s or, while that is held, the next free one: a goroutine that was
+// suspended while it held a shard holds up nobody. nil means that the journal is closed.
 func (j *Journal) acquire(s *shard) *shard {
 	for {
 		for i := range j.shards {
@@ -77,9 +79,10 @@ func (j *Journal) acquire(s *shard) *shard {
 	}
 }
 
-// write puts a group into the shard's block, which has room. Word 0 with the check comes last: a kill in between leaves a zero
-// there, which readers take as the end of the block. Plain stores do: should a CPU or compiler reorder them, the check
-// tells; and the atomic release of the shard, after which Append returns, has them all in memory.
+// write puts a group into the shard's block, which has room. Word 0 with the check comes last: a
+// kill in between leaves a zero there, which readers take as the end of the block. Plain stores do:
+// should a CPU or compiler reorder them, the check tells; and the atomic release of the shard,
+// after which Append returns, has them all in memory.
 func (j *Journal) write(s *shard, r *Record, ext []byte, n int) {
 	b := s.block[s.at*RecordBytes:]
 	w, key := wordsOf(r), placeKey(j.head.nonce, s.seg.number, s.place+int64(s.at))
@@ -109,14 +112,22 @@ func (j *Journal) nextBlock(s *shard, now int64) bool {
 			return false
 		}
 	}
-	j.write(s, &Record{Kind: KindBlock, TimeNS: now, ID: s.id, X: s.blocks, Job: -1, Partition: -1, Worker: -1, Device: -1}, nil, 0)
+	r := ownRecord(KindBlock, now)
+	r.ID, r.X = s.id, s.blocks
+	j.write(s, &r, nil, 0)
 	s.blocks++
 	if s.lost > 0 {
-		j.write(s, &Record{Kind: KindLoss, TimeNS: s.to, X: s.lost, Y: s.from, ID: s.id, Word0: LossNoSpace,
-			Job: -1, Partition: -1, Worker: -1, Device: -1}, nil, 0)
+		r := ownRecord(KindLoss, s.to)
+		r.X, r.Y, r.ID, r.Word0 = s.lost, s.from, s.id, LossNoSpace
+		j.write(s, &r, nil, 0)
 		s.lost = 0
 	}
 	return true
+}
+
+// ownRecord is a record of the journal itself: it belongs to no job.
+func ownRecord(kind Kind, now int64) Record {
+	return Record{Kind: kind, TimeNS: now, Job: -1, Partition: -1, Worker: -1, Device: -1}
 }
 
 // finishBlock leaves the shard's block for good.
@@ -130,7 +141,8 @@ func (j *Journal) finishBlock(s *shard) {
 	s.seg, s.block, s.at = nil, nil, BlockRecords
 }
 
-// lose counts an event that found no space, for the journal and in the mapping, which survives a kill.
+// lose counts an event that found no space, for the journal and in the mapping, which survives a
+// kill.
 func (j *Journal) lose(s *shard, now int64) {
 	if s.lost == 0 {
 		s.from = now
@@ -142,7 +154,8 @@ func (j *Journal) lose(s *shard, now int64) {
 	j.counter(ctrLost).Add(1)
 }
 
-// counter is one of the counters in the first segment's head, which is mapped as long as a shard or the words' lock can be had.
+// counter is one of the counters in the first segment's head, which is mapped as long as a shard or
+// the words' lock can be had.
 func (j *Journal) counter(i int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&j.page[offCounters+8*i]))
 }

@@ -28,8 +28,8 @@ func (j *Journal) makeSegment() (*segment, error) {
 	return s, nil
 }
 
-// rotate puts a fresh segment in the place of full; false when there is none to be had. It makes one itself where the
-// background was too slow: a short wait loses nothing.
+// rotate puts a fresh segment in the place of full; false when there is none to be had. It makes
+// one itself where the background was too slow: a short wait loses nothing.
 func (j *Journal) rotate(full *segment) bool {
 	if j.failing.Load() && j.current.Load() == full {
 		return false
@@ -60,7 +60,8 @@ func (j *Journal) poke() {
 	}
 }
 
-// background keeps a spare segment ready, its pages present, and unmaps segments that nobody writes to any more.
+// background keeps a spare segment ready, its pages present, and unmaps segments that nobody writes
+// to any more.
 func (j *Journal) background() {
 	defer close(j.done)
 	retry := time.NewTimer(time.Hour)
@@ -83,7 +84,8 @@ func (j *Journal) background() {
 	}
 }
 
-// refill makes the spare segment. Its pages are made present after appenders can already have it, so that they never wait for that.
+// refill makes the spare segment. Its pages are made present after appenders can already have it,
+// so that they never wait for that.
 func (j *Journal) refill() {
 	j.mu.Lock()
 	if j.spare != nil || j.closed.Load() {
@@ -100,7 +102,8 @@ func (j *Journal) refill() {
 	}
 }
 
-// leaveOldBlocks takes idle writers off blocks in segments that are full, so that these can be unmapped.
+// leaveOldBlocks takes idle writers off blocks in segments that are full, so that these can be
+// unmapped.
 func (j *Journal) leaveOldBlocks() {
 	current := j.current.Load()
 	for i := range j.shards {
@@ -115,7 +118,8 @@ func (j *Journal) leaveOldBlocks() {
 	}
 }
 
-// unmapFinished unmaps segments all of whose blocks are finished and gives the bytes that stay mapped.
+// unmapFinished unmaps segments all of whose blocks are finished and gives the bytes that stay
+// mapped.
 func (j *Journal) unmapFinished() int64 {
 	finished, left := j.takeFinished()
 	for _, s := range finished { // takes a millisecond each: outside the lock, appenders may need that
@@ -140,7 +144,8 @@ func (j *Journal) takeFinished() (finished []*segment, leftBytes int64) {
 	return finished, int64(len(kept)) * j.opts.SegmentBytes
 }
 
-// Close finishes the journal: later appends are refused, the counts are in the file, its lock is free. A second Close does nothing.
+// Close finishes the journal: later appends are refused, the counts are in the file, its lock is
+// free. A second Close does nothing.
 func (j *Journal) Close() error {
 	if j.closed.Swap(true) {
 		<-j.done
@@ -158,7 +163,8 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.lock.Close())
 }
 
-// release unmaps everything. No shard can be had any more; the words' lock keeps off the last user of the counters.
+// release unmaps everything. No shard can be had any more; the words' lock keeps off the last user
+// of the counters.
 func (j *Journal) release() error {
 	final := j.Stats()
 	j.words.mu.Lock()

@@ -36,7 +36,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// cpuNanos is the CPU time of the process, the journal's background included: the figure that a busy machine does not spoil.
+// cpuNanos is the CPU time of the process, the journal's background included: the figure that a
+// busy machine does not spoil.
 func cpuNanos(b *testing.B) int64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

@@ -188,8 +188,8 @@ func TestRandomFlips(t *testing.T) {
 	}
 }
 
-// FuzzScan reads a segment made of an arbitrary head and arbitrary records, alone and behind a good one. Inputs are short, zeros
-// fill the head up: the fuzzer spends its time on bytes that matter.
+// FuzzScan reads a segment made of an arbitrary head and arbitrary records, alone and behind a good
+// one. Inputs are short, zeros fill the head up: the fuzzer spends its time on bytes that matter.
 func FuzzScan(f *testing.F) {
 	dir, _ := small(f)
 	first, err := os.ReadFile(filepath.Join(dir, segmentName(0)))
@@ -249,7 +249,8 @@ func scanAll(t *testing.T, dir string, size int) {
 	}
 }
 
-// hostile is a segment whose checks are right and whose contents are not: extreme numbers everywhere.
+// hostile is a segment whose checks are right and whose contents are not: extreme numbers
+// everywhere.
 func hostile(good []byte) []byte {
 	b := append([]byte(nil), good...)
 	h, err := decodeHeader(b)

@@ -6,20 +6,22 @@ import (
 	"unsafe"
 )
 
-// RecordBytes is the size of a record, BlockBytes that of a block, which is what a writer claims at once.
+// RecordBytes is the size of a record, BlockBytes that of a block, which is what a writer claims at
+// once.
 const (
 	RecordBytes  = 64
 	BlockRecords = 64
 	BlockBytes   = RecordBytes * BlockRecords
 
-	// MaxExt is the longest extension of a record, in bytes: a group (record and extension) must fit into a block
-	// behind its KindBlock record, and half a block is left for others.
+	// MaxExt is the longest extension of a record, in bytes: a group (record and extension) must
+	// fit into a block behind its KindBlock record, and half a block is left for others.
 	MaxExt = 30 * RecordBytes
 )
 
 type words [8]uint64
 
-// wordsOf views r as its eight words: on a little-endian CPU the struct lies in memory as it does on disk, which Create checks.
+// wordsOf views r as its eight words: on a little-endian CPU the struct lies in memory as it does
+// on disk, which Create checks.
 func wordsOf(r *Record) *words { return (*words)(unsafe.Pointer(r)) }
 
 // The struct is as large as the record on disk, or this does not compile.
@@ -65,9 +67,9 @@ const (
 	mix4 = 0x1d8e4e27c47d124f
 )
 
-// check mixes a record's words, of which w0 stands for word 0, with key, which stands for the journal (its nonce) and the
-// place in it, so that neither a torn record nor one copied from elsewhere passes. It is never 0: a zero word 0 means "not
-// written yet".
+// check mixes a record's words, of which w0 stands for word 0, with key, which stands for the
+// journal (its nonce) and the place in it, so that neither a torn record nor one copied from
+// elsewhere passes. It is never 0: a zero word 0 means "not written yet".
 func (w *words) check(w0, key uint64) uint32 {
 	h := key ^ fold(w0>>32^mix0, w[1]^key^mix1) ^ fold(w[2]^mix1, w[3]^key^mix2) ^
 		fold(w[4]^mix2, w[5]^key^mix3) ^ fold(w[6]^mix3, w[7]^key^mix4)

@@ -30,7 +30,8 @@ func (r *Reader) note(d *DamageError) {
 	}
 }
 
-// findSegments lists the folder's segments in order, checks their heads, and takes over what the first says.
+// findSegments lists the folder's segments in order, checks their heads, and takes over what the
+// first says.
 func (r *Reader) findSegments() error {
 	names, err := os.ReadDir(r.dir)
 	if err != nil {
@@ -104,17 +105,21 @@ func (r *Reader) findGaps() {
 	want := uint32(0)
 	for i, s := range r.segments {
 		if s.number != want {
-			r.note(&DamageError{File: s.path, What: fmt.Sprintf("segments before it are missing: expected number %d", want)})
+			r.note(&DamageError{
+				File: s.path, What: fmt.Sprintf("segments before it are missing: expected number %d", want),
+			})
 		}
 		want = s.number + 1
 		// Close cuts the last segment to what is used; nothing else ever makes one shorter.
 		if s.size < r.head.segBytes && !(r.ledger.Clean && i == len(r.segments)-1) {
-			r.note(&DamageError{File: s.path, Offset: s.size, What: fmt.Sprintf("file ends early: a segment has %d bytes", r.head.segBytes)})
+			what := fmt.Sprintf("file ends early: a segment has %d bytes", r.head.segBytes)
+			r.note(&DamageError{File: s.path, Offset: s.size, What: what})
 		}
 	}
 }
 
-// readHead reads and checks a segment's first page. The error is a *DamageError unless the system refused.
+// readHead reads and checks a segment's first page. The error is a *DamageError unless the system
+// refused.
 func readHead(path string) (h segmentHeader, page []byte, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -143,7 +148,8 @@ func readHead(path string) (h segmentHeader, page []byte, size int64, err error)
 	return h, page, min(st.Size(), h.segBytes), nil
 }
 
-// takeCounters turns the counters in the first segment's head into losses. KindLoss records take their part off again.
+// takeCounters turns the counters in the first segment's head into losses. KindLoss records take
+// their part off again.
 func (r *Reader) takeCounters(c counters) {
 	r.counted = c
 	r.ledger.Clean = c[ctrClosed] == 1
@@ -156,25 +162,28 @@ func (r *Reader) finish() {
 	}
 	r.finished = true
 	c := r.counted
+	from, to := int64(c[ctrLostFrom]), int64(c[ctrLostTo])
 	for _, s := range []Loss{
-		{Count: max(0, int64(c[ctrLost])-r.told), Reason: LossReasons[LossNoSpace], FromNS: int64(c[ctrLostFrom]), ToNS: int64(c[ctrLostTo])},
-		{Count: max(0, int64(c[ctrWordsFull])), Reason: LossReasons[LossWordsFull]},
-		{Count: max(0, int64(c[ctrCut])), Reason: LossReasons[LossAttributesCut]},
+		{Count: int64(c[ctrLost]) - r.told, Reason: LossReasons[LossNoSpace], FromNS: from, ToNS: to},
+		{Count: int64(c[ctrWordsFull]), Reason: LossReasons[LossWordsFull]},
+		{Count: int64(c[ctrCut]), Reason: LossReasons[LossAttributesCut]},
 	} {
 		if s.Writer = -1; s.Count > 0 {
 			r.ledger.Losses = append(r.ledger.Losses, s)
 		}
 	}
 	if want := int64(c[ctrEvents]); r.ledger.Clean && want > r.events {
-		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d events are missing: it was closed with %d", want-r.events, want)})
+		what := fmt.Sprintf("%d events are missing: it was closed with %d", want-r.events, want)
+		r.note(&DamageError{File: r.dir, What: what})
 	}
 	if n := r.ledger.MissingBlocks; n > 0 {
 		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d blocks of %d bytes are missing", n, BlockBytes)})
 	}
 }
 
-// Sources lists the source folders under DIR.hw/journal in the order of their Base. A folder without a usable segment is in
-// damaged, not in dirs; a missing journal folder gives an error for which errors.Is(err, fs.ErrNotExist).
+// Sources lists the source folders under DIR.hw/journal in the order of their Base. A folder
+// without a usable segment is in damaged, not in dirs; a missing journal folder gives an error for
+// which errors.Is(err, fs.ErrNotExist).
 func Sources(journalDir string) (dirs []string, damaged []*DamageError, err error) {
 	names, err := os.ReadDir(journalDir)
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Layout of a segment's head, one page. Everything up to headerSum is fixed at creation and under the checksum; the counters
-// change while the journal is written and are only used in the first segment.
+// Layout of a segment's head, one page. Everything up to headerSum is fixed at creation and under
+// the checksum; the counters change while the journal is written and are only used in the first
+// segment.
 const (
 	headerBytes   = 4096
 	version       = 1

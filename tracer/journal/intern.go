@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// MaxWords is how many different words a journal can hold; what comes later is recorded as OtherWord, and counted.
+	// MaxWords is how many different words a journal can hold; what comes later is recorded as
+	// OtherWord, and counted.
 	MaxWords = 1<<16 - 1
 	// MaxWordBytes is the longest word; the rest of a longer one is cut.
 	MaxWordBytes = 1024
@@ -16,8 +17,8 @@ const (
 	OtherWord = "other"
 )
 
-// interner gives words numbers. Known words are found without a lock: read is copied, never changed, and what is new
-// gathers in fresh until it has grown to the size of read.
+// interner gives words numbers. Known words are found without a lock: read is copied, never
+// changed, and what is new gathers in fresh until it has grown to the size of read.
 type interner struct {
 	read  atomic.Pointer[map[string]uint16]
 	mu    sync.Mutex
@@ -32,7 +33,8 @@ func (in *interner) init() {
 	in.fresh = map[string]uint16{}
 }
 
-// Word is the number of text, whose definition is in the journal before the number is handed out. "" is 0.
+// Word is the number of text, whose definition is in the journal before the number is handed out.
+// "" is 0.
 func (j *Journal) Word(text string) uint16 {
 	if n, ok := (*j.words.read.Load())[text]; ok {
 		return n
@@ -52,7 +54,7 @@ func (j *Journal) newWord(text string) uint16 {
 		in.promote()
 		return n
 	}
-	if in.other == 0 { // its number is set aside first, so that it is there when all others are taken
+	if in.other == 0 { // set aside first, so that it is there when all others are taken
 		in.other = j.define(OtherWord)
 		in.add(OtherWord, in.other)
 	}
@@ -73,11 +75,13 @@ func (j *Journal) newWord(text string) uint16 {
 	return n
 }
 
-// define journals a word's definition and gives its number; 0 when it could not be written. mu is held.
+// define journals a word's definition and gives its number; 0 when it could not be written. mu is
+// held.
 func (j *Journal) define(text string) uint16 {
 	stored := clean(text)
 	n := uint16(j.words.used + 1)
-	r := Record{Kind: KindString, TimeNS: j.Now(), ID: uint32(len(stored)), Word0: n, Job: -1, Partition: -1, Worker: -1, Device: -1}
+	r := ownRecord(KindString, j.Now())
+	r.ID, r.Word0 = uint32(len(stored)), n
 	s := j.acquire(j.home())
 	if s == nil {
 		return 0
@@ -110,8 +114,8 @@ func (in *interner) add(text string, n uint16) {
 	}
 }
 
-// promote moves what is fresh into the map that is read without a lock. It copies the whole map, so it waits until new
-// words and locked finds together are worth that.
+// promote moves what is fresh into the map that is read without a lock. It copies the whole map, so
+// it waits until new words and locked finds together are worth that.
 func (in *interner) promote() {
 	old := *in.read.Load()
 	if in.hits+len(in.fresh) <= len(old)/4 {

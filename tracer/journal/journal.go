@@ -26,25 +26,26 @@ type Options struct {
 	SegmentBytes    int64  // 0: 4 MiB. Rounded up to whole blocks
 	Writers         int    // 0: by the number of CPUs. Rounded up to a power of two
 	Space           Space  // nil: the disk
-	// OnMapped is told how many bytes of segments are mapped, whenever that changes, by a goroutine of the journal or
-	// the one that calls Create or Close. It may append.
+	// OnMapped is told how many bytes of segments are mapped, whenever that changes, by a goroutine
+	// of the journal or the one that calls Create or Close. It may append.
 	OnMapped func(bytes int64)
 }
 
-// Journal appends records of one source to its folder. All methods may be called from any goroutine.
+// Journal appends records of one source to its folder. All methods may be called from any
+// goroutine.
 type Journal struct {
 	clock  Clock
 	dir    string
 	opts   Options
 	head   segmentHeader
 	lock   *os.File
-	page   []byte // head of the first segment, mapped for the journal's life: the counters that survive a kill
+	page   []byte // head of the first segment, always mapped: the counters that survive a kill
 	shards []shard
 	shift  uint
 	words  interner
 
 	current atomic.Pointer[segment]
-	failing atomic.Bool // the last attempt to get a segment failed: lose at once until the background gets one
+	failing atomic.Bool // no segment could be had: lose at once until the background gets one
 	closed  atomic.Bool
 
 	mu      sync.Mutex // guards what follows, and the making of segments
@@ -69,7 +70,10 @@ func Create(dir string, opts Options) (*Journal, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	j := &Journal{clock: NewClock(opts.AnchorMonotonic), dir: dir, opts: opts, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	j := &Journal{
+		clock: NewClock(opts.AnchorMonotonic), dir: dir, opts: opts,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	j.head = segmentHeader{Header: Header{
 		Source: opts.Source, PID: os.Getpid(), Base: opts.Base,
 		AnchorMonotonic: opts.AnchorMonotonic, AnchorUnix: opts.AnchorUnix,
@@ -91,7 +95,8 @@ func Create(dir string, opts Options) (*Journal, error) {
 
 func (o *Options) fill() error {
 	if n := len(o.Source); n == 0 || n > maxSourceName || !utf8.ValidString(o.Source) {
-		return fmt.Errorf("create journal: source name %q is not 1 to %d bytes of UTF-8", o.Source, maxSourceName)
+		return fmt.Errorf("create journal: source name %q is not 1 to %d bytes of UTF-8",
+			o.Source, maxSourceName)
 	}
 	if !littleEndian() {
 		return fmt.Errorf("create journal: recording needs a little-endian CPU; reading works on this one")
@@ -101,10 +106,12 @@ func (o *Options) fill() error {
 	}
 	o.SegmentBytes = headerBytes + (o.SegmentBytes-headerBytes+BlockBytes-1)/BlockBytes*BlockBytes
 	if o.SegmentBytes < minSegmentBytes || o.SegmentBytes > maxSegmentBytes {
-		return fmt.Errorf("create journal: segments of %d bytes are outside %d..%d", o.SegmentBytes, minSegmentBytes, maxSegmentBytes)
+		return fmt.Errorf("create journal: segments of %d bytes are outside %d..%d",
+			o.SegmentBytes, minSegmentBytes, maxSegmentBytes)
 	}
 	if o.Writers <= 0 {
-		o.Writers = max(32, 4*runtime.GOMAXPROCS(0)) // so many that two running goroutines seldom share one
+		// So many that two running goroutines seldom share one.
+		o.Writers = max(32, 4*runtime.GOMAXPROCS(0))
 	}
 	o.Writers = 1 << bits.Len(uint(min(o.Writers, 1<<12)-1))
 	if o.Space == nil {
@@ -181,7 +188,8 @@ func (j *Journal) Stats() Stats {
 	count := func(i int) int64 { return int64(j.counter(i).Load()) }
 	st := Stats{
 		Lost: count(ctrLost), WordsFull: count(ctrWordsFull), Cut: count(ctrCut),
-		Segments: int64(j.number), MappedBytes: int64(len(j.mapped)) * j.opts.SegmentBytes, LastError: j.lastErr,
+		Segments: int64(j.number), LastError: j.lastErr,
+		MappedBytes: int64(len(j.mapped)) * j.opts.SegmentBytes,
 	}
 	for i := range j.shards {
 		st.Events += j.shards[i].count()
@@ -201,14 +209,16 @@ func (s *shard) count() int64 {
 	return s.events
 }
 
-// ClaimBase takes a free number for a further source of the trace whose journal folder (DIR.hw/journal) is journalDir,
-// making the folder if need be. No two callers on a host get the same one.
+// ClaimBase takes a free number for a further source of the trace whose journal folder
+// (DIR.hw/journal) is journalDir, making the folder if need be. No two callers on a host get the
+// same one.
 func ClaimBase(journalDir string) (uint32, error) {
 	if err := os.MkdirAll(journalDir, 0o755); err != nil {
 		return 0, fmt.Errorf("claim source number: %w", err)
 	}
 	for n := range uint32(1 << 16) {
-		f, err := os.OpenFile(filepath.Join(journalDir, fmt.Sprintf("BASE.%d", n)), os.O_CREATE|os.O_EXCL, 0o644)
+		name := filepath.Join(journalDir, fmt.Sprintf("BASE.%d", n))
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o644)
 		if err == nil {
 			return n, f.Close()
 		}

@@ -181,7 +181,8 @@ func TestAppendAllocatesNothing(t *testing.T) {
 		"word":      func() { j.Word("synthesis") },
 	} {
 		f()
-		// A new segment costs some in the background, every 940 events: less than one an event in any case.
+		// A new segment costs some in the background, every 940 events: less than one an event in
+		// any case.
 		if n := testing.AllocsPerRun(5000, f); n >= 1 {
 			t.Errorf("%s: %v allocations", name, n)
 		}

@@ -24,8 +24,8 @@ const (
 	childWriters = 8
 )
 
-// childMain is the process that TestKill kills: goroutines append as fast as they can and raise their counter in the shared
-// file only after Append has returned.
+// childMain is the process that TestKill kills: goroutines append as fast as they can and raise
+// their counter in the shared file only after Append has returned.
 func childMain() bool {
 	dir := os.Getenv(childEnv)
 	if dir == "" {
@@ -89,7 +89,8 @@ func mapWitness(path string) (*[childWriters]atomic.Uint64, error) {
 	return (*[childWriters]atomic.Uint64)(unsafe.Pointer(&b[0])), nil
 }
 
-// TestKill kills a writing process at random moments: whatever it had been told is recorded must be there.
+// TestKill kills a writing process at random moments: whatever it had been told is recorded must be
+// there.
 func TestKill(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -177,7 +178,8 @@ func checkKilled(t *testing.T, round int, dir string, c contents) {
 	}
 	for w := range next {
 		told := int64(witness[w])
-		// Nothing was refused, so the acknowledged ones are 0..told-1; one more may have been written and not yet counted.
+		// Nothing was refused, so the acknowledged ones are 0..told-1; one more may have been
+		// written and not yet counted.
 		if n := int64(len(found[w])); n < told || n > told+1 || next[w] != n {
 			t.Errorf("round %d: writer %d: %d events acknowledged, %d found, the last is %d", round, w, told, n, next[w]-1)
 		}

@@ -19,7 +19,8 @@ func lockFolder(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock journal: %w", err)
 	}
-	// Someone who asks Locked holds the lock shared for an instant: a few tries tell that from another writer.
+	// Someone who asks Locked holds the lock shared for an instant: a few tries tell that from
+	// another writer.
 	for try := 0; ; try++ {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {

@@ -106,7 +106,8 @@ func TestRefusedAtStart(t *testing.T) {
 	}
 }
 
-// TestSegmentsAreReserved wants the whole file on disk before the first record: a full disk can then never be a SIGBUS.
+// TestSegmentsAreReserved wants the whole file on disk before the first record: a full disk can
+// then never be a SIGBUS.
 func TestSegmentsAreReserved(t *testing.T) {
 	j := create(t, Options{SegmentBytes: 1 << 20})
 	st, err := os.Stat(filepath.Join(j.Dir(), segmentName(0)))

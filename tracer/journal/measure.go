@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// MeasureEvent measures what appending one event costs on this machine now, its clock read included, in ns: the median of a
-// few rounds into memory that is no file. It takes about a millisecond.
+// MeasureEvent measures what appending one event costs on this machine now, its clock read
+// included, in ns: the median of a few rounds into memory that is no file. It takes about a
+// millisecond.
 func MeasureEvent() float64 {
 	const rounds, blocks = 7, 32
 	j := &Journal{clock: NewClock(Monotonic()), shards: make([]shard, 1), shift: 63}

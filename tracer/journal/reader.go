@@ -15,7 +15,8 @@ type Header struct {
 	AnchorUnix      int64  // unix ns of time 0
 }
 
-// GlobalID makes an id of a record (buffer, span) unique over the trace: the source's Base in the upper 32 bits. 0 stays 0.
+// GlobalID makes an id of a record (buffer, span) unique over the trace: the source's Base in the
+// upper 32 bits. 0 stays 0.
 func (h *Header) GlobalID(local uint32) int64 {
 	if local == 0 {
 		return 0
@@ -65,7 +66,8 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s: offset %d: %s", e.File, e.Offset, e.What)
 }
 
-// Reader reads one source's journal, also while its writer lives: it sees what was acknowledged when it got there.
+// Reader reads one source's journal, also while its writer lives: it sees what was acknowledged
+// when it got there.
 //
 //	r, err := journal.OpenReader(dir)
 //	defer r.Close()
@@ -75,9 +77,9 @@ func (e *DamageError) Error() string {
 //	err = r.Err()
 //	ledger := r.Ledger()
 //
-// Entries come in the order of the file: the entries of one writer by rising Pos, those of different writers block by block.
-// To get the order of the trace, sort by (TimeNS, Writer, Pos). KindBlock, KindString and KindLoss are digested by the reader
-// (Word, Ledger) and not handed out.
+// Entries come in the order of the file: the entries of one writer by rising Pos, those of
+// different writers block by block. To get the order of the trace, sort by (TimeNS, Writer, Pos).
+// KindBlock, KindString and KindLoss are digested by the reader (Word, Ledger) and not handed out.
 type Reader struct {
 	dir      string
 	head     segmentHeader
@@ -114,7 +116,8 @@ type segmentFile struct {
 	size   int64
 }
 
-// OpenReader opens the journal folder DIR.hw/journal/SOURCE. It fails when no segment in it can be used.
+// OpenReader opens the journal folder DIR.hw/journal/SOURCE. It fails when no segment in it can be
+// used.
 func OpenReader(dir string) (*Reader, error) {
 	r := &Reader{
 		dir: dir, seg: -1, next: map[uint32]int64{},
@@ -136,8 +139,8 @@ func (r *Reader) Header() Header { return r.head.Header }
 // Live tells whether a process was still writing to the journal when it was opened.
 func (r *Reader) Live() bool { return r.live }
 
-// Scan goes to the next record; false at the end or on an error of the operating system (Err). Damage is counted in
-// the Ledger and skipped.
+// Scan goes to the next record; false at the end or on an error of the operating system (Err).
+// Damage is counted in the Ledger and skipped.
 func (r *Reader) Scan() bool {
 	for r.err == nil {
 		if r.nextInBlock() {
@@ -157,7 +160,8 @@ func (r *Reader) Entry() *Entry { return &r.entry }
 // Err is the first read error, nil at a regular end.
 func (r *Reader) Err() error { return r.err }
 
-// Word is the text of a word's number. 0 is "". A number without definition is "?" and its number, and counted.
+// Word is the text of a word's number. 0 is "". A number without definition is "?" and its number,
+// and counted.
 func (r *Reader) Word(n uint16) string {
 	if int(n) >= len(r.words) || !r.words[n].known {
 		r.seekWord(n)

@@ -1,7 +1,9 @@
-// Package journal is the crash-safe event log: mmap'd, preallocated segments of self-checking 64-byte records.
+// Package journal is the crash-safe event log: mmap'd, preallocated segments of self-checking
+// 64-byte records.
 //
-// A record is acknowledged when Append has returned; from then on it survives SIGKILL and the OOM killer, not power
-// loss. Records that are lost (no segment to be had, a full disk) are counted, and the count is in the journal.
+// A record is acknowledged when Append has returned; from then on it survives SIGKILL and the OOM
+// killer, not power loss. Records that are lost (no segment to be had, a full disk) are counted,
+// and the count is in the journal.
 package journal
 
 // Kind says what a record is.
@@ -25,17 +27,20 @@ const (
 // UnknownWaiting in Parent of a queue record says that nobody counted who waits.
 const UnknownWaiting = 1<<32 - 1
 
-// Record is one 64-byte record, little-endian on disk, in this order. Ids are local to their source (one journal
-// is one source); sealing makes them unique over the trace. Ext says how many 64-byte extension records follow in the same block;
-// a group whose extension is not whole was never acknowledged.
+// Record is one 64-byte record, little-endian on disk, in this order. Ids are local to their source
+// (one journal is one source); sealing makes them unique over the trace. Ext says how many 64-byte
+// extension records follow in the same block; a group whose extension is not whole was never
+// acknowledged.
 type Record struct {
-	Check     uint32 // over the record and its place; computed by the journal
-	Kind      Kind
-	Event     uint8 // index into the words of the kind: BufferEvents, QueueEvents, SpanKinds; status of a span's end
-	Space     uint8 // index into Spaces
-	Ext       uint8
-	TimeNS    int64  // after the trace's anchor
-	X         int64  // buffer: capacity; queue: amount; sample: float64 bits; span begin: stream; span end: cpu ns; block: its number in its writer
+	Check  uint32 // over the record and its place; computed by the journal
+	Kind   Kind
+	Event  uint8 // index into BufferEvents, QueueEvents, SpanKinds; of a span's end, SpanStatuses
+	Space  uint8 // index into Spaces
+	Ext    uint8
+	TimeNS int64 // after the trace's anchor
+	// X is of a buffer: capacity; queue: amount; sample: float64 bits; span begin: stream; span
+	// end: cpu ns; block: its number in its writer.
+	X         int64
 	Y         int64  // buffer: resident; queue: level after; span begin: threads; span end: bytes
 	ID        uint32 // buffer id; span id; writer of a block or a loss; string: its length in bytes
 	Parent    uint32 // buffer: parent id; queue: waiting after; span: parent span

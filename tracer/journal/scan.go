@@ -51,7 +51,8 @@ func (r *Reader) nextBlock() bool {
 		}
 		n := min(len(r.buf), BlockBytes)
 		b := r.buf[:n]
-		r.block = blockState{data: b, off: r.off, writer: noWriter, number: uint64(r.seg)<<32 | uint64(r.off)/BlockBytes}
+		r.block = blockState{data: b, off: r.off, writer: noWriter}
+		r.block.number = uint64(r.seg)<<32 | uint64(r.off)/BlockBytes
 		r.buf = r.buf[n:]
 		r.off += int64(n)
 		if !bytes.Equal(b, zeroBlock[:n]) {
@@ -73,7 +74,7 @@ func (r *Reader) fill() bool {
 	}
 	if r.chunk == nil {
 		blocks := (r.segments[r.seg].size + BlockBytes - 1) / BlockBytes
-		r.chunk = make([]byte, min(blocks*BlockBytes, readBytes)) // whole blocks; other segments are not larger
+		r.chunk = make([]byte, min(blocks*BlockBytes, readBytes))
 	}
 	b := r.chunk[:min(left, int64(len(r.chunk)))]
 	n, err := r.file.ReadAt(b, r.off)
@@ -116,8 +117,8 @@ func (r *Reader) nextInBlock() bool {
 	return false
 }
 
-// decode reads the group at the head of b, which lies at off in the segment, into e. It gives the number of records that it
-// spans, 0 if it is not whole.
+// decode reads the group at the head of b, which lies at off in the segment, into e. It gives the
+// number of records that it spans, 0 if it is not whole.
 func (r *Reader) decode(b []byte, off int64, e *Entry) int {
 	var w words
 	w.load(b)
@@ -137,7 +138,8 @@ func (r *Reader) decode(b []byte, off int64, e *Entry) int {
 	return n
 }
 
-// reject counts a record that is not whole. false: nothing was written behind it, the block is at its end.
+// reject counts a record that is not whole. false: nothing was written behind it, the block is at
+// its end.
 func (r *Reader) reject(rest []byte) bool {
 	if bytes.Equal(rest[:8], zeroBlock[:8]) {
 		if !r.live && !bytes.Equal(rest, zeroBlock[:len(rest)]) {
@@ -188,7 +190,8 @@ func reason(n uint16) string {
 func (r *Reader) enterBlock(writer uint32, number int64) {
 	const most = 1 << 40 // what a file made to confuse may claim
 	if gap := number - r.next[writer]; gap > 0 && number < most && !r.live {
-		r.ledger.MissingBlocks += gap // in a live journal a block passed over as empty may have been claimed since
+		// In a live journal a block passed over as empty may have been claimed since.
+		r.ledger.MissingBlocks += gap
 	}
 	r.next[writer] = number + 1
 	r.block.writer, r.block.number = writer, uint64(number)
@@ -206,9 +209,11 @@ func (r *Reader) setWord(n uint16, text string) {
 	r.words[n] = word{text, true}
 }
 
-// seekWord looks for a word's definition in what was not read yet: another writer's block may hold it.
+// seekWord looks for a word's definition in what was not read yet: another writer's block may hold
+// it.
 func (r *Reader) seekWord(n uint16) {
-	const tries = 4 // a live journal may have grown since; a damaged one must not cost a pass for every word
+	// A live journal may have grown since; a damaged one must not cost a pass for every word.
+	const tries = 4
 	if r.sought < tries && r.err == nil {
 		r.sought++
 		r.lookAhead()

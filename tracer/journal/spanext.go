@@ -11,7 +11,8 @@ type SpanExt struct {
 	Cut          int     // attributes left out because they did not fit
 }
 
-// Layout of the extension: ids (begin only), length of the attributes, how many were cut, the attributes.
+// Layout of the extension: ids (begin only), length of the attributes, how many were cut, the
+// attributes.
 const (
 	spanIDBytes   = 16 + 8 + 8
 	spanTailBytes = 4
@@ -20,8 +21,8 @@ const (
 	MaxSpanAttributes = MaxExt - spanIDBytes - spanTailBytes
 )
 
-// AppendSpanBegin appends the extension of a KindSpanBegin record to dst. x.Attributes must not be longer than
-// MaxSpanAttributes.
+// AppendSpanBegin appends the extension of a KindSpanBegin record to dst. x.Attributes must not be
+// longer than MaxSpanAttributes.
 func AppendSpanBegin(dst []byte, x *SpanExt) []byte {
 	dst = append(dst, x.TraceID[:]...)
 	dst = append(dst, x.SpanID[:]...)
@@ -29,16 +30,17 @@ func AppendSpanBegin(dst []byte, x *SpanExt) []byte {
 	return AppendSpanEnd(dst, x)
 }
 
-// AppendSpanEnd appends the extension of a KindSpanEnd record to dst; of x only Attributes and Cut count.
+// AppendSpanEnd appends the extension of a KindSpanEnd record to dst; of x only Attributes and Cut
+// count.
 func AppendSpanEnd(dst []byte, x *SpanExt) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(x.Attributes)))
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(min(x.Cut, 1<<16-1)))
 	return append(dst, x.Attributes...)
 }
 
-// DecodeSpan reads a span record's extension; Attributes point into it. ok is false where it makes no sense (damage). Stream and
-// threads of a begin are the record's X and Y, cpu ns and bytes of an end likewise; null is math.MinInt64. A record
-// without extension has none of this, which is fine.
+// DecodeSpan reads a span record's extension; Attributes point into it. ok is false where it makes
+// no sense (damage). Stream and threads of a begin are the record's X and Y, cpu ns and bytes of an
+// end likewise; null is math.MinInt64. A record without extension has none of this, which is fine.
 func DecodeSpan(e *Entry) (x SpanExt, ok bool) {
 	b := e.Extension
 	if len(b) == 0 {

@@ -1,9 +1,12 @@
 package journal
 
-// Tables of the words that records carry as a number in Event and Space. Index 0 is "no word". Numbers are part of the
-// format: append only. The texts are those of tracer/trace's schema (a test in tracer keeps them equal).
+// Tables of the words that records carry as a number in Event and Space. Index 0 is "no word".
+// Numbers are part of the format: append only. The texts are those of tracer/trace's schema (a test
+// in tracer keeps them equal).
 var (
-	BufferEvents = []string{"", "alloc", "resize", "fill", "reclass", "pin", "unpin", "handoff", "last_use", "free"}
+	BufferEvents = []string{
+		"", "alloc", "resize", "fill", "reclass", "pin", "unpin", "handoff", "last_use", "free",
+	}
 	QueueEvents  = []string{"", "request", "acquire", "release", "send", "sent", "recv", "cancel"}
 	SpanKinds    = []string{"", "job", "stage", "op", "kernel", "copy", "wait", "free", "other"}
 	SpanStatuses = []string{"", "ok", "error"}
@@ -22,6 +25,17 @@ const (
 	BufferHandoff
 	BufferLastUse
 	BufferFree
+)
+
+// Numbers of QueueEvents.
+const (
+	QueueRequest uint8 = 1 + iota
+	QueueAcquire
+	QueueRelease
+	QueueSend
+	QueueSent
+	QueueRecv
+	QueueCancel
 )
 
 // Numbers of SpanStatuses.

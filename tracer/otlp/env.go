@@ -16,11 +16,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// FromEnv makes the exporter that the standard variables ask for; nil where they ask for none. It contacts nobody:
-// a collector that is not there shows in Stats.
+// FromEnv makes the exporter that the standard variables ask for; nil where they ask for none. It
+// contacts nobody: a collector that is not there shows in Stats.
 //
-// Read here: OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER (none, or otlp), OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT and _PROTOCOL (grpc |
-// http/protobuf, the default), OTEL_BSP_*. The OpenTelemetry exporters themselves read HEADERS, TIMEOUT, INSECURE, CERTIFICATE,
+// Read here: OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER (none, or otlp),
+// OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT and _PROTOCOL (grpc | http/protobuf, the default),
+// OTEL_BSP_*. The OpenTelemetry exporters themselves read HEADERS, TIMEOUT, INSECURE, CERTIFICATE,
 // CLIENT_CERTIFICATE, CLIENT_KEY and COMPRESSION.
 func FromEnv() (*Exporter, error) {
 	endpoint := tracesEnv("ENDPOINT")
@@ -77,8 +78,8 @@ func envInt(name string) int {
 	return n
 }
 
-// Resource describes this process to a collector: the program's name unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES say
-// otherwise.
+// Resource describes this process to a collector: the program's name unless OTEL_SERVICE_NAME or
+// OTEL_RESOURCE_ATTRIBUTES say otherwise.
 func Resource() *resource.Resource {
 	own := resource.NewSchemaless(
 		attribute.String("service.name", filepath.Base(os.Args[0])),

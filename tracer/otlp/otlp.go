@@ -1,8 +1,9 @@
 // Package otlp sends spans to an OpenTelemetry collector, by gRPC or HTTP, beside the recording.
 //
-// A collector that is down, slow or hanging never blocks or slows the program: spans wait in a bounded queue, what does not
-// fit or cannot be delivered is dropped and counted, and the last error is kept. The standard OTEL_ variables say where to
-// and how; without OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT nothing is sent.
+// A collector that is down, slow or hanging never blocks or slows the program: spans wait in a
+// bounded queue, what does not fit or cannot be delivered is dropped and counted, and the last
+// error is kept. The standard OTEL_ variables say where to and how; without
+// OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT nothing is sent.
 package otlp
 
 import (
@@ -35,8 +36,8 @@ type Stats struct {
 	LastError string // why the last batch was not delivered, "" where all were
 }
 
-// Exporter is a SpanProcessor that queues ended spans and sends them in batches from a goroutine of its own. A nil *Exporter
-// has empty Stats.
+// Exporter is a SpanProcessor that queues ended spans and sends them in batches from a goroutine of
+// its own. A nil *Exporter has empty Stats.
 type Exporter struct {
 	opts  Options
 	sink  sdktrace.SpanExporter
@@ -175,7 +176,8 @@ func (e *Exporter) orLast(err error) error {
 	return err
 }
 
-// Shutdown sends what waits, for as long as ctx and Options.DrainTimeout allow; the rest is dropped and counted.
+// Shutdown sends what waits, for as long as ctx and Options.DrainTimeout allow; the rest is dropped
+// and counted.
 func (e *Exporter) Shutdown(ctx context.Context) error {
 	var err error
 	e.stopOnce.Do(func() {
@@ -209,7 +211,8 @@ func (e *Exporter) countLeft() {
 	}
 }
 
-// ForceFlush implements sdktrace.SpanProcessor. It does nothing: spans go out within Options.Delay, or at Shutdown.
+// ForceFlush implements sdktrace.SpanProcessor. It does nothing: spans go out within Options.Delay,
+// or at Shutdown.
 func (e *Exporter) ForceFlush(context.Context) error { return nil }
 
 // Stats counts up to now.
@@ -217,7 +220,10 @@ func (e *Exporter) Stats() Stats {
 	if e == nil {
 		return Stats{}
 	}
-	s := Stats{Endpoint: e.opts.Endpoint, Spans: e.spans.Load(), Delivered: e.delivered.Load(), Dropped: e.dropped.Load()}
+	s := Stats{
+		Endpoint: e.opts.Endpoint, Spans: e.spans.Load(),
+		Delivered: e.delivered.Load(), Dropped: e.dropped.Load(),
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lastErr != nil {
@@ -231,7 +237,8 @@ func (s Stats) String() string {
 	if s.Endpoint == "" {
 		return "no collector"
 	}
-	text := fmt.Sprintf("%d spans to %s: %d delivered, %d dropped", s.Spans, s.Endpoint, s.Delivered, s.Dropped)
+	text := fmt.Sprintf("%d spans to %s: %d delivered, %d dropped",
+		s.Spans, s.Endpoint, s.Delivered, s.Dropped)
 	if s.LastError != "" {
 		text += ": " + s.LastError
 	}

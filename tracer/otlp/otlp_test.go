@@ -199,8 +199,9 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
-// TestUndeliverable wants every span counted as dropped, with the reason, when the collector refuses, is not there, or never
-// answers; and Shutdown to come back (a hang would end the test by its deadline).
+// TestUndeliverable wants every span counted as dropped, with the reason, when the collector
+// refuses, is not there, or never answers; and Shutdown to come back (a hang would end the test by
+// its deadline).
 func TestUndeliverable(t *testing.T) {
 	gone := func(t *testing.T) string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -270,7 +271,8 @@ func (s *stuckSink) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) 
 
 func (s *stuckSink) Shutdown(context.Context) error { return nil }
 
-// TestQueueIsBounded fills the queue behind a collector that does not answer: ending a span still returns at once.
+// TestQueueIsBounded fills the queue behind a collector that does not answer: ending a span still
+// returns at once.
 func TestQueueIsBounded(t *testing.T) {
 	sink := &stuckSink{entered: make(chan struct{}, 1000), letGo: make(chan struct{})}
 	e := New(sink, Options{QueueSize: 10, BatchSize: 1})
