@@ -42,6 +42,7 @@ func drawModel(t *rapid.T) *pipeline.Model {
 	p.ByteBudget = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 4 << 20, 9 << 20,
 		17 << 20}).Draw(t, "byte_budget")
 	p.QueueOrder = rapid.SampledFrom([]string{"fifo", "priority"}).Draw(t, "queue_order")
+	m.Memory.ScratchPool = rapid.Bool().Draw(t, "scratch_pool")
 	m.Machine.CPUs = rapid.SampledFrom([]float64{0, 1, 2, 8}).Draw(t, "cpus")
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	for i := range m.Partitions {
@@ -162,7 +163,9 @@ func capacityOf(d *trace.Data, name string) int64 {
 func peakLive(d *trace.Data) int64 {
 	var live, peak int64
 	for _, b := range d.Buffers {
-		live += b.DeltaBytes
+		if b.ParentID == 0 {
+			live += b.DeltaBytes
+		}
 		peak = max(peak, live)
 	}
 	return peak
