@@ -37,18 +37,20 @@ func runSelf(ui *tui, args []string) ([]byte, error) {
 	return out.Bytes(), childFailure(args, err)
 }
 
+// childFailure is the failure that the child's end stands for. A child that exited has said why on
+// the stderr it shares with us; one that was killed has not.
 func childFailure(args []string, err error) error {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &exit):
-		return fmt.Errorf("run highwater %s: %w", args[0], err)
-	case exit.ExitCode() == exitInterrupted:
+	case errors.As(err, &exit) && exit.ExitCode() == exitInterrupted:
 		return fail(exitInterrupted, nil, "")
+	case errors.As(err, &exit) && exit.Exited():
+		return fail(exitUsage, nil, "")
 	}
 	return fail(exitUsage, fmt.Errorf("run highwater %s: %w", strings.Join(args, " "), err),
-		"its own message stands above")
+		"a kernel log that names it says whether memory ran out: try a smaller --log-size")
 }
 
 // forwardSignals passes SIGINT and SIGTERM on to p until stop is called.

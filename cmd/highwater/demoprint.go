@@ -40,8 +40,9 @@ func comparedRow(label string, c comparedBytes) []string {
 }
 
 const demoEnding = `
-A synthesised partition is %s. rho is %s: on the CPU backend solving is cheap and proving is not, so that rho is far
-above 1 at every worker count. The demo shows what the policy does to memory, not what a GPU does to rho.
+A synthesised partition is %s. rho is %s: on the CPU backend solving is cheap and proving is
+not, so that rho is far above 1 at every worker count. The demo shows what the policy does to
+memory, not what a GPU does to rho.
 
 Try next:
   highwater replay %[3]s --set permit_release=send_accepted --set channel_capacity=2
