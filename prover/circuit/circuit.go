@@ -1,9 +1,10 @@
-// Package circuit holds the circuits that the prover proves: "label", a small stand-in for a Proof-of-Replication
-// partition (chained SHA-256 compressions over secret parents, the label as a Poseidon2 leaf, a Merkle inclusion path
-// to a public root), and "mimc", a chain of MiMC whose assignment is full-size field elements throughout.
+// Package circuit holds the circuits that the prover proves: "label", a small stand-in for a
+// Proof-of-Replication partition (chained SHA-256 compressions over secret parents, the label as a
+// Poseidon2 leaf, a Merkle inclusion path to a public root), and "mimc", a chain of MiMC whose
+// assignment is full-size field elements throughout.
 //
-// Every circuit is sized by log_size: it fills a domain of 2^log_size constraints to just under the brim.
-// No circuit uses commitments, lookups or GKR.
+// Every circuit is sized by log_size: it fills a domain of 2^log_size constraints to just under the
+// brim. No circuit uses commitments, lookups or GKR.
 package circuit
 
 import (
@@ -21,7 +22,8 @@ const (
 	MiMC  = "mimc"
 )
 
-// MaxLogSize is the largest log_size accepted: wire numbers and byte counts stay far inside their types.
+// MaxLogSize is the largest log_size accepted: wire numbers and byte counts stay far inside their
+// types.
 const MaxLogSize = 28
 
 // Circuit is a circuit of one size. It is immutable and may be shared.
@@ -38,7 +40,8 @@ type Circuit interface {
 type Partition struct {
 	Seed           uint64
 	Job, Partition int
-	// Bad makes the public root wrong, so that the witness satisfies nothing: for tests of failing jobs.
+	// Bad makes the public root wrong, so that the witness satisfies nothing: for tests of failing
+	// jobs.
 	Bad bool
 }
 

@@ -23,8 +23,9 @@ func compileCircuit(t *testing.T, c Circuit) *cs.R1CS {
 	return system.(*cs.R1CS)
 }
 
-// A circuit fills its domain to the brim, needs no commitment, and accepts the natively computed root: that is the check of
-// the gadgets against crypto/sha256 and gnark-crypto's Poseidon2 and MiMC.
+// A circuit fills its domain to the brim, needs no commitment, and accepts the natively computed
+// root: that is the check of the gadgets against crypto/sha256 and gnark-crypto's Poseidon2 and
+// MiMC.
 func TestCircuitsFillTheirDomainAndAcceptTheNativeRoot(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -13,7 +13,7 @@ import (
 
 // Measured constraints of the label circuit; a test holds them against compiled systems.
 const (
-	labelFirstConstraints = 25794 // the first block: constants as state, half of it padding when it is the only one
+	labelFirstConstraints = 25794 // the first block, whose state is constants
 	labelBlockConstraints = 27008 // each further block
 	labelLevelConstraints = 188   // a Merkle level with its selection bit
 	labelFixedConstraints = 187   // the leaf and the check of the root
@@ -28,8 +28,9 @@ const (
 	poseidonPartials = 50
 )
 
-// labelShape proves knowledge of parents whose SHA-256 label is, as a Poseidon2 leaf, in the Merkle tree under the
-// public Root. The message is 2k-1 parents of 32 bytes, so that it takes k compressions with the padding.
+// labelShape proves knowledge of parents whose SHA-256 label is, as a Poseidon2 leaf, in the Merkle
+// tree under the public Root. The message is 2k-1 parents of 32 bytes, so that it takes k
+// compressions with the padding.
 type labelShape struct {
 	Root     frontend.Variable   `gnark:",public"`
 	Parents  []frontend.Variable // big-endian 32-bit words
@@ -76,13 +77,15 @@ func (c *labelShape) label(g sha256Gadget) [8]word {
 	return state
 }
 
-// paddingWords completes a message of an odd number of parents, n words: 0x80, zeros, the length in bits.
+// paddingWords completes a message of an odd number of parents, n words: 0x80, zeros, the length in
+// bits.
 func paddingWords(n int) [8]uint32 {
 	bitLen := uint64(n) * 32
 	return [8]uint32{0: 0x80000000, 6: uint32(bitLen >> 32), 7: uint32(bitLen)}
 }
 
-// packDigest gives a digest as two field elements, its first and its last 128 bits as big-endian integers.
+// packDigest gives a digest as two field elements, its first and its last 128 bits as big-endian
+// integers.
 func packDigest(g sha256Gadget, d [8]word) (first, last frontend.Variable) {
 	half := func(ws []word) frontend.Variable {
 		v := frontend.Variable(0)
@@ -100,8 +103,8 @@ type labelCircuit struct {
 
 func newLabel(logSize int) (*labelCircuit, error) {
 	if logSize < labelMinLogSize {
-		return nil, fmt.Errorf("circuit label: log_size %d is too small for one SHA-256 compression and a path, the smallest is %d",
-			logSize, labelMinLogSize)
+		return nil, fmt.Errorf("circuit label: log_size %d is too small for one SHA-256 compression and a path, "+
+			"the smallest is %d", logSize, labelMinLogSize)
 	}
 	c := &labelCircuit{logSize: logSize, blocks: 1, levels: labelMinLevels}
 	spare := 1<<logSize - labelConstraints(c.blocks, c.levels)
@@ -113,7 +116,8 @@ func newLabel(logSize int) (*labelCircuit, error) {
 
 // labelConstraints is the size of the compiled circuit.
 func labelConstraints(blocks, levels int) int {
-	return labelFirstConstraints + (blocks-1)*labelBlockConstraints + levels*labelLevelConstraints + labelFixedConstraints
+	return labelFirstConstraints + (blocks-1)*labelBlockConstraints +
+		levels*labelLevelConstraints + labelFixedConstraints
 }
 
 func (c *labelCircuit) Name() string { return Label }

@@ -14,8 +14,9 @@ const (
 	mimcMinLogSize      = 10
 )
 
-// mimcShape proves knowledge of the links of a MiMC chain that ends in the public Root. States are the chain's values between links:
-// asserting them keeps linear expressions short, which would otherwise take in every link before.
+// mimcShape proves knowledge of the links of a MiMC chain that ends in the public Root. States are
+// the chain's values between links: asserting them keeps linear expressions short, which would
+// otherwise take in every link before.
 type mimcShape struct {
 	Root   frontend.Variable `gnark:",public"`
 	Links  []frontend.Variable
@@ -49,7 +50,8 @@ type mimcCircuit struct {
 
 func newMiMC(logSize int) (*mimcCircuit, error) {
 	if logSize < mimcMinLogSize {
-		return nil, fmt.Errorf("circuit mimc: log_size %d is too small, the smallest is %d", logSize, mimcMinLogSize)
+		return nil, fmt.Errorf("circuit mimc: log_size %d is too small, the smallest is %d",
+			logSize, mimcMinLogSize)
 	}
 	return &mimcCircuit{logSize: logSize, links: (1 << logSize) / mimcLinkConstraints}, nil
 }
@@ -58,7 +60,10 @@ func (c *mimcCircuit) Name() string { return MiMC }
 func (c *mimcCircuit) LogSize() int { return c.logSize }
 
 func (c *mimcCircuit) Shape() frontend.Circuit {
-	return &mimcShape{Links: make([]frontend.Variable, c.links), States: make([]frontend.Variable, c.links-1)}
+	return &mimcShape{
+		Links:  make([]frontend.Variable, c.links),
+		States: make([]frontend.Variable, c.links-1),
+	}
 }
 
 func (c *mimcCircuit) Assign(p Partition) (frontend.Circuit, error) {

@@ -5,10 +5,12 @@ import (
 	"github.com/consensys/gnark/std/math/bits"
 )
 
-// word is 32 bits, the least significant first. Bits are wires of value 0 or 1, constants, or short sums of such wires.
+// word is 32 bits, the least significant first. Bits are wires of value 0 or 1, constants, or short
+// sums of such wires.
 type word [32]frontend.Variable
 
-// sha256Gadget computes SHA-256 compressions bit by bit, about 27,000 constraints each, without lookups or commitments.
+// sha256Gadget computes SHA-256 compressions bit by bit, about 27,000 constraints each, without
+// lookups or commitments.
 type sha256Gadget struct {
 	api frontend.API
 }
@@ -41,7 +43,8 @@ func (g sha256Gadget) sum(carryBits int, terms ...frontend.Variable) word {
 	return w
 }
 
-// xor is a + b - 2ab. The product is the wire, so that its value is 0 or 1: 2a·b would make it 0 or 2.
+// xor is a + b - 2ab. The product is the wire, so that its value is 0 or 1: 2a·b would make it 0 or
+// 2.
 func (g sha256Gadget) xor(a, b frontend.Variable) frontend.Variable {
 	return g.api.Sub(g.api.Add(a, b), g.api.Mul(2, g.api.Mul(a, b)))
 }
@@ -112,8 +115,8 @@ func (g sha256Gadget) round(s [8]word, w frontend.Variable, k uint32) [8]word {
 	return [8]word{g.sum(3, t1, s0, maj), s[0], s[1], s[2], g.sum(3, g.value(s[3]), t1), s[4], s[5], s[6]}
 }
 
-// sha256IV and sha256K are the constants of FIPS 180-4: the first 32 bits of the fractional parts of the square roots of
-// the first 8 primes and the cube roots of the first 64.
+// sha256IV and sha256K are the constants of FIPS 180-4: the first 32 bits of the fractional parts
+// of the square roots of the first 8 primes and the cube roots of the first 64.
 var sha256IV = [8]uint32{
 	0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 }

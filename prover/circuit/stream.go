@@ -8,7 +8,8 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
 )
 
-// stream is the seeded source of a partition's secrets: ChaCha8, keyed by a hash of the partition's name.
+// stream is the seeded source of a partition's secrets: ChaCha8, keyed by a hash of the partition's
+// name.
 type stream struct {
 	src *rand.ChaCha8
 }

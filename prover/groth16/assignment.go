@@ -5,8 +5,9 @@ import (
 	"highwater/tracer"
 )
 
-// Assignment is one synthesised partition: a, b, c and the full assignment w (aux), each in its own region.
-// A, B, C are dead once Backend.Start has returned: FreeABC gives them back. Its methods must not run at the same time.
+// Assignment is one synthesised partition: a, b, c and the full assignment w (aux), each in its own
+// region. A, B, C are dead once Backend.Start has returned: FreeABC gives them back. Its methods
+// must not run at the same time.
 type Assignment struct {
 	A, B, C, W *hostmem.Region // nil once freed
 
@@ -33,7 +34,8 @@ func (a *Assignment) Handoff(to tracer.Owner) {
 	}
 }
 
-// FreeABC gives back what is left of a, b and c (a may live on as h until Start ends). It is safe to call twice.
+// FreeABC gives back what is left of a, b and c (a may live on as h until Start ends). It is safe
+// to call twice.
 func (a *Assignment) FreeABC() error {
 	regions := []*hostmem.Region{a.A, a.B, a.C}
 	a.A, a.B, a.C = nil, nil, nil

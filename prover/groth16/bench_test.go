@@ -27,8 +27,9 @@ func benchLogSize(b *testing.B) int {
 	return n
 }
 
-// BenchmarkProve compares whole proofs, witness to proof: own is all stages one after another, gnark is groth16.Prove with the same
-// key. Run it with -count: the two alternate, so that pairs of lines meet the same machine.
+// BenchmarkProve compares whole proofs, witness to proof: own is all stages one after another,
+// gnark is groth16.Prove with the same key. Run it with -count: the two alternate, so that pairs of
+// lines meet the same machine.
 func BenchmarkProve(b *testing.B) {
 	for _, name := range []string{circuit.Label, circuit.MiMC} {
 		r := newRig(b, name, benchLogSize(b))
@@ -53,7 +54,8 @@ func BenchmarkProve(b *testing.B) {
 	}
 }
 
-// reportCPU adds the process's CPU time an operation, which a busy machine blurs less than the wall's.
+// reportCPU adds the process's CPU time an operation, which a busy machine blurs less than the
+// wall's.
 func reportCPU(b *testing.B) func() {
 	cpu := func() int64 {
 		var u unix.Rusage

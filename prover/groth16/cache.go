@@ -13,7 +13,8 @@ import (
 	"highwater/prover/hostmem"
 )
 
-// cacheChunk is how much of a section is read at a time: the ledger follows, and a cancelled load stops.
+// cacheChunk is how much of a section is read at a time: the ledger follows, and a cancelled load
+// stops.
 const cacheChunk = 4 << 20
 
 // CacheID names the content of a cache file.
@@ -30,12 +31,14 @@ func (id CacheID) FileName() string {
 
 func (id CacheID) validate() error {
 	if n := len(id.Circuit); n == 0 || n > maxCircuitName || strings.ContainsAny(id.Circuit, "/\\\x00") {
-		return fmt.Errorf("name cache file: circuit name %q must have 1 to %d bytes and no separator", id.Circuit, maxCircuitName)
+		return fmt.Errorf("name cache file: circuit name %q must have 1 to %d bytes and no separator",
+			id.Circuit, maxCircuitName)
 	}
 	return nil
 }
 
-// CacheError says what is wrong with a cache file: damaged, foreign, or of another version. Such a file is never used; build it anew.
+// CacheError says what is wrong with a cache file: damaged, foreign, or of another version. Such a
+// file is never used; build it anew.
 type CacheError struct {
 	Path   string
 	Offset int64 // in bytes, -1 where it has none
@@ -51,8 +54,8 @@ func (e *CacheError) Error() string {
 	return fmt.Sprintf("key cache %s cannot be used%s: %s; it must be built anew", e.Path, at, e.Reason)
 }
 
-// SaveCache writes system and key to dir/id.FileName(), by rename, and returns the path. It makes dir where it is missing. The
-// file is not synced: its checksums tell whether it survived.
+// SaveCache writes system and key to dir/id.FileName(), by rename, and returns the path. It makes
+// dir where it is missing. The file is not synced: its checksums tell whether it survived.
 func SaveCache(dir string, id CacheID, s *System, k *Key) (string, error) {
 	path := filepath.Join(dir, id.FileName())
 	if err := errors.Join(id.validate(), k.fits(s), os.MkdirAll(dir, 0o755)); err != nil {
@@ -99,8 +102,9 @@ func (h *cacheHeader) views(s *System, k *Key) [][]byte {
 	return views
 }
 
-// LoadCache reads dir/id.FileName() straight into mmap memory: points are stored as they lie in memory. A file that does not exist is
-// fs.ErrNotExist, one that cannot be trusted a *CacheError; nothing stays allocated then.
+// LoadCache reads dir/id.FileName() straight into mmap memory: points are stored as they lie in
+// memory. A file that does not exist is fs.ErrNotExist, one that cannot be trusted a *CacheError;
+// nothing stays allocated then.
 func LoadCache(ctx context.Context, env Env, dir string, id CacheID) (*System, *Key, error) {
 	path := filepath.Join(dir, id.FileName())
 	file, err := os.Open(path)
@@ -138,7 +142,8 @@ func (r *cacheReader) bad(offset int64, format string, args ...any) error {
 	return &CacheError{Path: r.path, Offset: offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// readHeader trusts the header only when its checksum, its identity and the file's size agree with it.
+// readHeader trusts the header only when its checksum, its identity and the file's size agree with
+// it.
 func (r *cacheReader) readHeader(id CacheID) error {
 	buf := make([]byte, cacheAlign)
 	n, err := io.ReadFull(io.NewSectionReader(r.file, 0, cacheAlign), buf)

@@ -62,7 +62,8 @@ func TestCacheGivesBackSystemAndKey(t *testing.T) {
 	wantNothingMapped(t, env)
 }
 
-// Every damage is a *CacheError that names the file and says what is wrong, and nothing stays mapped.
+// Every damage is a *CacheError that names the file and says what is wrong, and nothing stays
+// mapped.
 func TestDamagedCacheIsRefused(t *testing.T) {
 	r := newRig(t, circuit.MiMC, 10)
 	dir, good := saved(t, r, mimcID)
@@ -151,7 +152,8 @@ func TestCancelledLoadLeavesNothing(t *testing.T) {
 	wantNothingMapped(t, env)
 }
 
-// A change of a circuit, or of how it compiles, must come with a new cacheVersion: else old files would be used for new circuits.
+// A change of a circuit, or of how it compiles, must come with a new cacheVersion: else old files
+// would be used for new circuits.
 func TestCircuitsAreThoseOfThisCacheVersion(t *testing.T) {
 	if cacheVersion != 1 {
 		t.Fatal("put the new version's fingerprints into this test")
@@ -201,7 +203,8 @@ func reseal(content []byte) []byte {
 	return content
 }
 
-// FuzzLoadCache patches a good file at one place; the reader must refuse it or load something whose every use is in bounds.
+// FuzzLoadCache patches a good file at one place; the reader must refuse it or load something whose
+// every use is in bounds.
 func FuzzLoadCache(f *testing.F) {
 	r := newRig(f, circuit.MiMC, 10)
 	dir, good := saved(f, r, mimcID)

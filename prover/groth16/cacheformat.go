@@ -23,11 +23,13 @@ import (
 //	4064  SHA-256 of all bytes before
 //	4096  sections, each at a multiple of 4096, as they lie in memory
 //
-// Points are affine Montgomery limbs, so that loading is reading. Sections: fixed points (alpha, beta, delta in G1, beta, delta, gamma
-// in G2, the verifying key's K), the program, its coefficients, A, B, K, Z, B in G2, and the masks of A and B.
+// Points are affine Montgomery limbs, so that loading is reading. Sections: fixed points (alpha,
+// beta, delta in G1, beta, delta, gamma in G2, the verifying key's K), the program, its
+// coefficients, A, B, K, Z, B in G2, and the masks of A and B.
 const (
 	cacheMagic = "HWKEYS\r\n"
-	// cacheVersion is raised when the layout changes, or a circuit, or how gnark compiles one: a file of another version is not read.
+	// cacheVersion is raised when the layout changes, or a circuit, or how gnark compiles one: a
+	// file of another version is not read.
 	cacheVersion   = 1
 	cacheAlign     = 4096
 	maxCircuitName = 32
@@ -37,7 +39,8 @@ const (
 	offsetDigests  = 136
 	offsetSum      = cacheAlign - sha256.Size
 	cacheSections  = 10
-	// maxCount bounds every count of a header, far inside an int64 once multiplied by a point's size.
+	// maxCount bounds every count of a header, far inside an int64 once multiplied by a point's
+	// size.
 	maxCount = 1 << 34
 	// maxDomain is the largest domain that a file may claim.
 	maxDomain = 1 << 32
@@ -60,9 +63,12 @@ type cacheSection struct {
 
 // layout places the sections by their sizes.
 func (h *cacheHeader) layout() []cacheSection {
-	names := [cacheSections]string{"fixed", "program", "coefficients", "a", "b_g1", "k", "z", "b_g2", "mask a", "mask b"}
+	names := [cacheSections]string{
+		"fixed", "program", "coefficients", "a", "b_g1", "k", "z", "b_g2", "mask a", "mask b",
+	}
 	sizes := append([]int64{
-		3*g1Bytes + 3*g2Bytes + int64(h.key.public)*g1Bytes, int64(h.words) * wordBytes, int64(h.system.coefficients) * scalarBytes,
+		3*g1Bytes + 3*g2Bytes + int64(h.key.public)*g1Bytes,
+		int64(h.words) * wordBytes, int64(h.system.coefficients) * scalarBytes,
 	}, h.key.sections()...)
 	layout := make([]cacheSection, cacheSections)
 	offset := int64(cacheAlign)
@@ -111,7 +117,8 @@ func (h *cacheHeader) decode(buf []byte) (offset int64, reason string) {
 		return 0, "it is not a key cache of highwater"
 	}
 	if v := binary.LittleEndian.Uint32(buf[offsetVersion:]); v != cacheVersion {
-		return offsetVersion, fmt.Sprintf("its version is %d, this program reads version %d", v, cacheVersion)
+		return offsetVersion,
+			fmt.Sprintf("its version is %d, this program reads version %d", v, cacheVersion)
 	}
 	if sha256.Sum256(buf[:offsetSum]) != [sha256.Size]byte(buf[offsetSum:]) {
 		return offsetSum, "checksum of the header is wrong"
@@ -175,7 +182,8 @@ func decodeFixed(k *Key, section []byte) error {
 	n += copy(pointBytes(g2), section[n:])
 	copy(pointBytes(g1[3:]), section[n:])
 	for i := range g1 {
-		if !g1[i].IsInfinity() && !g1[i].IsInSubGroup() { // K of a public wire that occurs nowhere is infinity
+		// K of a public wire that occurs nowhere is infinity.
+		if !g1[i].IsInfinity() && !g1[i].IsInSubGroup() {
 			return errors.New("a fixed point is not in G1")
 		}
 	}

@@ -25,7 +25,8 @@ func wiresOf(r *cs.R1CS) int {
 // supported refuses what this prover does not know.
 func supported(r *cs.R1CS) error {
 	if n := len(r.CommitmentInfo.(constraint.Groth16Commitments)); n != 0 {
-		return fmt.Errorf("circuit has %d commitments (lookups and range checks make them), which this prover does not support", n)
+		return fmt.Errorf("circuit has %d commitments (lookups and range checks make them), "+
+			"which this prover does not support", n)
 	}
 	if r.GkrInfo.Is() {
 		return errors.New("circuit has a GKR part, which this prover does not support")
@@ -40,7 +41,8 @@ func supported(r *cs.R1CS) error {
 	return nil
 }
 
-// run converts everything: a first run with words nil measures, a second writes into words of that size.
+// run converts everything: a first run with words nil measures, a second writes into words of that
+// size.
 func (c *converter) run(words []uint32) error {
 	c.words, c.n, c.emit = words, 0, words != nil
 	c.inputs = c.system.GetNbPublicVariables() + c.system.GetNbSecretVariables()
@@ -55,7 +57,8 @@ func (c *converter) run(words []uint32) error {
 		inst := packed.Unpack(&c.system.System)
 		if b, ok := c.system.Blueprints[packed.BlueprintID].(constraint.BlueprintR1C); ok {
 			if int(inst.ConstraintOffset) != constraints {
-				return fmt.Errorf("instruction %d: constraint %d is out of order, want %d", i, inst.ConstraintOffset, constraints)
+				return fmt.Errorf("instruction %d: constraint %d is out of order, want %d",
+					i, inst.ConstraintOffset, constraints)
 			}
 			constraints++
 			b.DecompressR1C(&r1c, inst)

@@ -46,7 +46,7 @@ func (b *cpu) Start(ctx context.Context, env Env, a *Assignment, opts StartOptio
 		return nil, fmt.Errorf("start proof: %w", err)
 	}
 	p := &Pending{}
-	run := cpuRun{cpu: b, env: env, opts: opts, stage: trace.StageProveStart, threads: threads(opts.Threads)}
+	run := b.run(env, trace.StageProveStart, opts)
 	if err := run.start(ctx, a, p); err != nil {
 		return nil, fmt.Errorf("start proof: %w", errors.Join(err, p.Free()))
 	}
@@ -58,9 +58,10 @@ func (b *cpu) BG2(ctx context.Context, env Env, p *Pending, opts StartOptions) e
 	if p.scalarsB == nil {
 		return errors.New("run b_g2: pending proof is freed")
 	}
-	run := cpuRun{cpu: b, env: env, opts: opts, stage: trace.StageBG2, threads: threads(opts.Threads)}
+	run := b.run(env, trace.StageBG2, opts)
 	scalars := hostmem.Of[fr.Element](p.scalarsB, b.key.size.b)
-	err := run.msm(ctx, msmOp{name: "msm b_g2", points: len(b.key.b2), pointBytes: g2Bytes}, func(c ecc.MultiExpConfig) error {
+	op := msmOp{name: "msm b_g2", points: len(b.key.b2), pointBytes: g2Bytes}
+	err := run.msm(ctx, op, func(c ecc.MultiExpConfig) error {
 		_, err := p.b2.MultiExp(b.key.b2, scalars, c)
 		return err
 	})
@@ -79,6 +80,10 @@ type cpuRun struct {
 	opts    StartOptions
 	stage   string
 	threads int
+}
+
+func (b *cpu) run(env Env, stage string, opts StartOptions) *cpuRun {
+	return &cpuRun{cpu: b, env: env, opts: opts, stage: stage, threads: threads(opts.Threads)}
 }
 
 func (r *cpuRun) start(ctx context.Context, a *Assignment, p *Pending) error {
@@ -120,8 +125,9 @@ func (r *cpuRun) msmA(ctx context.Context, w []fr.Element, p *Pending) error {
 	return errors.Join(err, scalars.Free())
 }
 
-// quotient turns a into h = (a·b - c)/Z: three inverse NTTs, three on the coset, the pointwise step and one inverse on the coset. The
-// coefficients of h come out in bit-reversed order, which is the order of the key's Z query.
+// quotient turns a into h = (a·b - c)/Z: three inverse NTTs, three on the coset, the pointwise step
+// and one inverse on the coset. The coefficients of h come out in bit-reversed order, which is the
+// order of the key's Z query.
 func (r *cpuRun) quotient(ctx context.Context, asg *Assignment) error {
 	n, domain, tasks := r.key.size.domain, r.key.domain, fft.WithNbTasks(r.threads)
 	abc := []*hostmem.Region{asg.A, asg.B, asg.C}
@@ -153,7 +159,9 @@ func (r *cpuRun) quotient(ctx context.Context, asg *Assignment) error {
 		{"coset intt h", 1, func() { domain.FFTInverse(vector(0), fft.DIF, fft.OnCoset(), tasks) }},
 	}
 	for _, s := range steps {
-		attrs := []attribute.KeyValue{attribute.Int("prover.ntt.size", n), attribute.Int("prover.ntt.transforms", s.transforms)}
+		attrs := []attribute.KeyValue{
+			attribute.Int("prover.ntt.size", n), attribute.Int("prover.ntt.transforms", s.transforms),
+		}
 		err := r.op(ctx, s.name, attrs, func() error { s.run(); return nil })
 		if err != nil {
 			return err
@@ -175,7 +183,9 @@ func pointwise(a, b, c []fr.Element, k *Key, threads int) {
 }
 
 // gather copies the wires that a query holds into a region of class split.
-func (r *cpuRun) gather(ctx context.Context, name string, w []fr.Element, absent bitset, n int) (*hostmem.Region, error) {
+func (r *cpuRun) gather(
+	ctx context.Context, name string, w []fr.Element, absent bitset, n int,
+) (*hostmem.Region, error) {
 	region, err := r.env.Mem.Alloc(trace.ClassSplit, max(int64(n)*scalarBytes, 1), r.opts.Owner)
 	if err != nil {
 		return nil, err
@@ -198,8 +208,11 @@ func (r *cpuRun) gather(ctx context.Context, name string, w []fr.Element, absent
 	return region, nil
 }
 
-func (r *cpuRun) msmG1(ctx context.Context, name string, points []curve.G1Affine, scalars []fr.Element, sum *curve.G1Jac) error {
-	return r.msm(ctx, msmOp{name: name, points: len(points), pointBytes: g1Bytes}, func(c ecc.MultiExpConfig) error {
+func (r *cpuRun) msmG1(
+	ctx context.Context, name string, points []curve.G1Affine, scalars []fr.Element, sum *curve.G1Jac,
+) error {
+	op := msmOp{name: name, points: len(points), pointBytes: g1Bytes}
+	return r.msm(ctx, op, func(c ecc.MultiExpConfig) error {
 		_, err := sum.MultiExp(points, scalars, c)
 		return err
 	})
@@ -212,7 +225,8 @@ type msmOp struct {
 	pointBytes int64
 }
 
-// msm runs one MSM: its scratch in the ledger, its span around it, the pipeline's collection after it.
+// msm runs one MSM: its scratch in the ledger, its span around it, the pipeline's collection after
+// it.
 func (r *cpuRun) msm(ctx context.Context, m msmOp, multiply func(ecc.MultiExpConfig) error) error {
 	tasks := min(r.threads, maxMSMTasks)
 	c := msmWindow(m.points)

@@ -21,8 +21,8 @@ type field[T any] interface {
 	Equal(a *T) bool
 }
 
-// point is an affine point of y² = x³ + b, laid out like gnark-crypto's G1Affine and G2Affine. (0, 0), which is on neither
-// curve, stands for infinity, as it does there.
+// point is an affine point of y² = x³ + b, laid out like gnark-crypto's G1Affine and G2Affine. (0,
+// 0), which is on neither curve, stands for infinity, as it does there.
 type point[T any] struct{ X, Y T }
 
 const (
@@ -52,7 +52,8 @@ func isInfinity[T any, P field[T]](p *point[T]) bool {
 	return P(&p.X).IsZero() && P(&p.Y).IsZero()
 }
 
-// adder adds points. It holds what its methods compute with: locals of a type parameter would be allocated on every call.
+// adder adds points. It holds what its methods compute with: locals of a type parameter would be
+// allocated on every call.
 type adder[T any, P field[T]] struct {
 	product, den, slope, inverse, x3, y3 T
 	partial                              []T
@@ -73,7 +74,8 @@ func (a *adder[T, P]) double(p *point[T]) {
 	a.addAlong(p, &p.X)
 }
 
-// addAlong sets p to the third point, mirrored, on the line of the present slope through p and a point at x2.
+// addAlong sets p to the third point, mirrored, on the line of the present slope through p and a
+// point at x2.
 func (a *adder[T, P]) addAlong(p *point[T], x2 *T) {
 	P(&a.x3).Square(&a.slope)
 	P(&a.x3).Sub(&a.x3, &p.X)
@@ -84,8 +86,9 @@ func (a *adder[T, P]) addAlong(p *point[T], x2 *T) {
 	p.X = a.x3
 }
 
-// batch adds terms[i] to sums[i] for every i, with one inversion for all of them (Montgomery's trick: 6 multiplications
-// an addition). It spoils terms. Every case is handled: infinity on either side, P+P and P-P.
+// batch adds terms[i] to sums[i] for every i, with one inversion for all of them (Montgomery's
+// trick: 6 multiplications an addition). It spoils terms. Every case is handled: infinity on either
+// side, P+P and P-P.
 func (a *adder[T, P]) batch(sums, terms []point[T]) {
 	if len(a.partial) < len(sums) {
 		a.partial = make([]T, len(sums))

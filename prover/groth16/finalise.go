@@ -14,8 +14,8 @@ import (
 	"highwater/tracer"
 )
 
-// Pending is a started proof: it waits for b_g2 and the blinding. It keeps what b_g2 needs (class split). Its methods
-// must not run at the same time.
+// Pending is a started proof: it waits for b_g2 and the blinding. It keeps what b_g2 needs (class
+// split). Its methods must not run at the same time.
 type Pending struct {
 	scalarsB    *hostmem.Region // nil once freed
 	h, l, a, b1 curve.G1Jac     // the sums of the four G1 MSMs
@@ -37,7 +37,8 @@ func (p *Pending) Free() error {
 	return freeAll(r)
 }
 
-// Blinding gives r and s of a partition's proof from the run's seed: derived by hashing (seed, job, partition).
+// Blinding gives r and s of a partition's proof from the run's seed: derived by hashing (seed, job,
+// partition).
 type Blinding struct {
 	Seed           uint64
 	Job, Partition int

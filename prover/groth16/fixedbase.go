@@ -16,8 +16,8 @@ import (
 
 const (
 	scalarBits = 256 // one more than a scalar has, for the carry of the signed digits
-	// blockScalars is how many products a worker computes at a time: enough to make the shared inversion cheap, few enough
-	// to stay in the cache.
+	// blockScalars is how many products a worker computes at a time: enough to make the shared
+	// inversion cheap, few enough to stay in the cache.
 	blockScalars = 512
 	maxWindow    = 16
 )
@@ -25,9 +25,10 @@ const (
 // classSetup is the class of set-up's own memory: tables and scalars.
 const classSetup = "setup_scratch"
 
-// fixedBase computes many multiples of one point from tables: for each window of c bits of the scalar the multiples
-// 1..2^(c-1) of 2^(c·window)·base, so that a product is one addition a window (digits are signed). Doubling, which is 6 of 7
-// operations of a windowed multiplication, is paid once, in the tables.
+// fixedBase computes many multiples of one point from tables: for each window of c bits of the
+// scalar the multiples 1..2^(c-1) of 2^(c·window)·base, so that a product is one addition a window
+// (digits are signed). Doubling, which is 6 of 7 operations of a windowed multiplication, is paid
+// once, in the tables.
 type fixedBase[T any, P field[T]] struct {
 	window  int // c
 	windows int
@@ -72,7 +73,8 @@ func bestWindow(n int) int {
 	return best
 }
 
-// fillRow completes the multiples 1, 2, 3 … of row[0], by doubling the part that is done: i·P + h·P for i up to h.
+// fillRow completes the multiples 1, 2, 3 … of row[0], by doubling the part that is done: i·P + h·P
+// for i up to h.
 func fillRow[T any, P field[T]](row []point[T]) {
 	var add adder[T, P]
 	terms := make([]point[T], blockScalars)
@@ -90,8 +92,11 @@ func fillRow[T any, P field[T]](row []point[T]) {
 	}
 }
 
-// multiples sets out[i] to scalar(i)·base. progress is called with the number of products of each block.
-func (f *fixedBase[T, P]) multiples(ctx context.Context, out []point[T], scalar func(i int) *fr.Element, opts blockOptions) error {
+// multiples sets out[i] to scalar(i)·base. progress is called with the number of products of each
+// block.
+func (f *fixedBase[T, P]) multiples(
+	ctx context.Context, out []point[T], scalar func(i int) *fr.Element, opts blockOptions,
+) error {
 	blocks := (len(out) + blockScalars - 1) / blockScalars
 	scratch := sync.Pool{New: func() any { return newBlock[T, P](f) }}
 	parallel(opts.threads, blocks, func(b int) {
@@ -161,7 +166,8 @@ func pick[T any, P field[T]](p *point[T], row []point[T], digit int32) {
 	}
 }
 
-// signedDigits writes the digits of a scalar, each in [-2^(c-1), 2^(c-1)], lowest first, blockScalars apart.
+// signedDigits writes the digits of a scalar, each in [-2^(c-1), 2^(c-1)], lowest first,
+// blockScalars apart.
 func signedDigits(scalar [4]uint64, c int, digits []int32) {
 	carry := int32(0)
 	for w := 0; w*c < scalarBits; w++ {

@@ -16,8 +16,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// domainTableBytes is what gnark-crypto's precomputed domain holds on the Go heap a point: twiddles and coset tables, each forward
-// and inverse.
+// domainTableBytes is what gnark-crypto's precomputed domain holds on the Go heap a point: twiddles
+// and coset tables, each forward and inverse.
 const domainTableBytes = 4 * scalarBytes
 
 // keySize is the shape of a key.
@@ -30,7 +30,8 @@ type keySize struct {
 func (s keySize) sections() []int64 {
 	mask := int64(bitsetWords(s.wires)) * 8
 	return []int64{
-		int64(s.a) * g1Bytes, int64(s.b) * g1Bytes, int64(s.wires-s.public) * g1Bytes, int64(s.domain-1) * g1Bytes,
+		int64(s.a) * g1Bytes, int64(s.b) * g1Bytes,
+		int64(s.wires-s.public) * g1Bytes, int64(s.domain-1) * g1Bytes,
 		int64(s.b) * g2Bytes, mask, mask,
 	}
 }

@@ -16,7 +16,8 @@ func pages(n int64) int64 {
 	return (n + page - 1) / page * page
 }
 
-// doubled is the capacity that doubling from the first size reaches for need bytes. No vector starts above limit.
+// doubled is the capacity that doubling from the first size reaches for need bytes. No vector
+// starts above limit.
 func doubled(limit, need int64) int64 {
 	capacity := min(int64(firstGrownBytes), limit)
 	for capacity < need {

@@ -8,16 +8,18 @@ import (
 	"github.com/consensys/gnark/constraint"
 )
 
-// A program is a constraint system as one stream of 32-bit words, in the order in which gnark's frontend made its instructions.
-// That order is a valid order to solve in (an instruction reads only wires that exist before it), and constraint i is the i-th one
-// of the stream, so that a, b and c are written from front to back.
+// A program is a constraint system as one stream of 32-bit words, in the order in which gnark's
+// frontend made its instructions. That order is a valid order to solve in (an instruction reads
+// only wires that exist before it), and constraint i is the i-th one of the stream, so that a, b
+// and c are written from front to back.
 //
-//	constraint:  loc<<30 | len(L)   len(R)   len(O)   [cid vid of the wire to solve, where loc is not 0]   terms of L, R, O
-//	hint:        0xffffffff   hint id   inputs   {length   terms} each input   first output wire   end of output wires
+//	constraint:  loc<<30 | len(L)  len(R)  len(O)  [cid vid of the wire to solve, if loc > 0]
+//	             terms of L, R, O
+//	hint:        0xffffffff  hint id  inputs  {length  terms} of each  first output  end of outputs
 //	term:        coefficient id   wire
 //
-// loc says in which of L, R, O the one unsolved wire stands; its term is taken out of that expression. Constants are terms on
-// wire 0, whose value is one.
+// loc says in which of L, R, O the one unsolved wire stands; its term is taken out of that
+// expression. Constants are terms on wire 0, whose value is one.
 type program struct {
 	words []uint32
 }
@@ -36,7 +38,8 @@ const (
 	hintMark = math.MaxUint32
 )
 
-// constraintOp is a decoded constraint; its expressions are pairs of coefficient id and wire, views into the stream.
+// constraintOp is a decoded constraint; its expressions are pairs of coefficient id and wire, views
+// into the stream.
 type constraintOp struct {
 	loc              uint32
 	outCoeff, outVar uint32
@@ -90,8 +93,9 @@ type programSize struct {
 	constraints  int
 }
 
-// check walks the whole stream and proves that solving it stays inside its bounds: every length fits, wires are read only once
-// solved, each wire is solved once, hints are known. The error says at which word it fails.
+// check walks the whole stream and proves that solving it stays inside its bounds: every length
+// fits, wires are read only once solved, each wire is solved once, hints are known. The error says
+// at which word it fails.
 func (p program) check(size programSize, knownHint func(id uint32) bool) error {
 	c := checker{program: p, size: size, solved: newBitset(size.wires), knownHint: knownHint}
 	for i := range size.inputs {

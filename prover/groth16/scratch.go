@@ -10,9 +10,10 @@ import (
 	"highwater/tracer/trace"
 )
 
-// msmScratchBytes is what one gnark-crypto MultiExp of n points allocates on the Go heap, within 6 % of what its RSS shows from
-// 2^15 points up (sparse scalars need a third less). It follows that function's choices: it may split the points in two and run the
-// halves at the same time, and picks the window that needs the fewest additions.
+// msmScratchBytes is what one gnark-crypto MultiExp of n points allocates on the Go heap, within 6
+// % of what its RSS shows from 2^15 points up (sparse scalars need a third less). It follows that
+// function's choices: it may split the points in two and run the halves at the same time, and picks
+// the window that needs the fewest additions.
 func msmScratchBytes(n, tasks int, pointBytes int64) int64 {
 	if n == 0 {
 		return 0
@@ -31,7 +32,8 @@ func msmScratchBytes(n, tasks int, pointBytes int64) int64 {
 	return 2*int64(n)*int64(k) + int64(k-1)*msmBucketBytes(c, pointBytes) + msmBucketBytes(lastC, pointBytes)
 }
 
-// msmBucketBytes is the stack of one chunk's goroutine: 2^(c-1) buckets, from 10 bits on with the batch of pending affine additions.
+// msmBucketBytes is the stack of one chunk's goroutine: 2^(c-1) buckets, from 10 bits on with the
+// batch of pending affine additions.
 func msmBucketBytes(c int, pointBytes int64) int64 {
 	buckets := int64(1) << (c - 1)
 	batch, ok := map[int]int64{10: 80, 11: 150, 12: 200, 13: 350, 14: 400, 15: 500, 16: 640}[c]
@@ -57,9 +59,10 @@ func msmCost(chunks, tasks, perChunk int) int {
 	return chunks + (chunks+tasks-1)/tasks*perChunk
 }
 
-// scratchPool is the CPU backend's MSM scratch in the trace. The Go runtime keeps what MSMs once needed at the same time, so the pool
-// is one estimated buffer of class cpu_scratch that belongs to no job and only grows, to the largest sum so far; each MSM
-// is a buffer cut from it for as long as it runs.
+// scratchPool is the CPU backend's MSM scratch in the trace. The Go runtime keeps what MSMs once
+// needed at the same time, so the pool is one estimated buffer of class cpu_scratch that belongs to
+// no job and only grows, to the largest sum so far; each MSM is a buffer cut from it for as long as
+// it runs.
 type scratchPool struct {
 	mu       sync.Mutex
 	pool     tracer.Buffer

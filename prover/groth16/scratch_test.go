@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The formula is held against the RSS that MSMs of dense scalars were measured to need with two tasks.
+// The formula is held against the RSS that MSMs of dense scalars were measured to need with two
+// tasks.
 func TestMSMScratchIsWhatWasMeasured(t *testing.T) {
 	for _, tc := range []struct {
 		points     int

@@ -26,7 +26,8 @@ type SetupOptions struct {
 	Progress func(done, total int64) // in units of one G1 product; one caller at a time; may be nil
 }
 
-// toxicWaste is what would let its holder forge proofs: derived from a seed here, because these keys protect nothing.
+// toxicWaste is what would let its holder forge proofs: derived from a seed here, because these
+// keys protect nothing.
 type toxicWaste struct {
 	tau, alpha, beta, gamma, delta fr.Element
 	gammaInv, deltaInv             fr.Element
@@ -43,8 +44,8 @@ func newToxicWaste(seed uint64) (toxicWaste, error) {
 	return w, nil
 }
 
-// Setup makes the keys of a system. Equal systems and seeds give equal keys. It needs, beyond the key, 96 bytes a wire
-// and 32 bytes a domain point for scalars, and up to 240 MiB of tables.
+// Setup makes the keys of a system. Equal systems and seeds give equal keys. It needs, beyond the
+// key, 96 bytes a wire and 32 bytes a domain point for scalars, and up to 240 MiB of tables.
 func Setup(ctx context.Context, env Env, s *System, opts SetupOptions) (*Key, error) {
 	waste, err := newToxicWaste(opts.Seed)
 	if err != nil {
@@ -60,8 +61,8 @@ func Setup(ctx context.Context, env Env, s *System, opts SetupOptions) (*Key, er
 	}
 	copy(key.infinityA, scalars.infinityA)
 	copy(key.infinityB, scalars.infinityB)
-	job := setupJob{env: env, key: key, scalars: scalars, waste: waste, blocks: blockOptions{threads: threads(opts.Threads)}}
-	job.blocks.progress = reporter(opts.Progress, scalars.size)
+	blocks := blockOptions{threads: threads(opts.Threads), progress: reporter(opts.Progress, scalars.size)}
+	job := setupJob{env: env, key: key, scalars: scalars, waste: waste, blocks: blocks}
 	if err := errors.Join(job.run(ctx), scalars.free()); err != nil {
 		return nil, fmt.Errorf("set up keys: %w", errors.Join(err, key.Free()))
 	}
@@ -167,8 +168,8 @@ func (j *setupJob) g2(ctx context.Context) (err error) {
 	return f.multiples(ctx, g2Points(j.key.b2), func(i int) *fr.Element { return &j.scalars.b[i] }, blocks)
 }
 
-// seal completes the verifying key, checks the masks, and declares the key's memory touched. The parts of the verifying key that the proving
-// key does not hold must be there: K and gamma.
+// seal completes the verifying key, checks the masks, and declares the key's memory touched. The
+// parts of the verifying key that the proving key does not hold must be there: K and gamma.
 func (k *Key) seal() error {
 	if err := k.checkMasks(); err != nil {
 		return err

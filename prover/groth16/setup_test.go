@@ -53,7 +53,8 @@ func TestGnarkProvesAndVerifiesWithOurKeys(t *testing.T) {
 	}
 }
 
-// Every point of the key is what Groth16's formulas say, evaluated here term by term from gnark's own constraints.
+// Every point of the key is what Groth16's formulas say, evaluated here term by term from gnark's
+// own constraints.
 func TestKeyPointsFollowTheFormulas(t *testing.T) {
 	r := newRig(t, circuit.MiMC, 10)
 	waste, err := newToxicWaste(11)
@@ -187,7 +188,8 @@ func TestCancelledSetupLeavesNothing(t *testing.T) {
 	}
 }
 
-// Batched addition gives the sums of gnark-crypto's complete addition, whatever meets: infinity, equal and opposite points.
+// Batched addition gives the sums of gnark-crypto's complete addition, whatever meets: infinity,
+// equal and opposite points.
 func TestBatchedAdditionIsComplete(t *testing.T) {
 	_, _, g, _ := curve.Generators()
 	points := []curve.G1Affine{{}}

@@ -9,7 +9,8 @@ import (
 	"highwater/tracer"
 )
 
-// setupScalars are the discrete logarithms of a key's points. a and b hold only the wires that occur, as the key does.
+// setupScalars are the discrete logarithms of a key's points. a and b hold only the wires that
+// occur, as the key does.
 type setupScalars struct {
 	size                 keySize
 	a, b, c, z           []fr.Element // c: of the wires' K query, public ones over gamma, others over delta
@@ -86,7 +87,8 @@ func addTerm(sum *fr.Element, coefficient uint32, l *fr.Element, coefficients []
 	}
 }
 
-// combine turns c into the K query: (beta·a + alpha·b + c) over gamma for public wires, over delta for the others.
+// combine turns c into the K query: (beta·a + alpha·b + c) over gamma for public wires, over delta
+// for the others.
 func (t *setupScalars) combine(w toxicWaste) {
 	for i := range t.c {
 		over := &w.deltaInv
@@ -126,8 +128,8 @@ func compact(v []fr.Element) ([]fr.Element, bitset) {
 	return v[:n], zero
 }
 
-// lagrange yields L₀(tau), L₁(tau) … over the domain of n-th roots of unity, Lᵢ(tau) = ωⁱ(tauⁿ - 1)/(n(tau - ωⁱ)). It
-// inverts a block of denominators at a time.
+// lagrange yields L₀(tau), L₁(tau) … over the domain of n-th roots of unity, Lᵢ(tau) = ωⁱ(tauⁿ -
+// 1)/(n(tau - ωⁱ)). It inverts a block of denominators at a time.
 type lagrange struct {
 	tau, root, power, scale fr.Element // root ω, power ωⁱ, scale (tauⁿ - 1)/n
 	block                   []fr.Element

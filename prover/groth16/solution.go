@@ -13,8 +13,8 @@ import (
 	"highwater/prover/hostmem"
 )
 
-// solution is a system being solved. Wires and constraints are written from front to back, so that vectors can grow, and
-// be declared touched, as it goes.
+// solution is a system being solved. Wires and constraints are written from front to back, so that
+// vectors can grow, and be declared touched, as it goes.
 type solution struct {
 	*System
 	target  *Assignment
@@ -35,8 +35,11 @@ func newSolution(s *System, target *Assignment) *solution {
 
 // view renews the slices from the regions.
 func (s *solution) view() {
-	elements := func(r *hostmem.Region) []fr.Element { return hostmem.Of[fr.Element](r, int(r.Capacity()/scalarBytes)) }
-	s.a, s.b, s.c, s.w = elements(s.target.A), elements(s.target.B), elements(s.target.C), elements(s.target.W)
+	elements := func(r *hostmem.Region) []fr.Element {
+		return hostmem.Of[fr.Element](r, int(r.Capacity()/scalarBytes))
+	}
+	s.a, s.b, s.c = elements(s.target.A), elements(s.target.B), elements(s.target.C)
+	s.w = elements(s.target.W)
 }
 
 // solve writes all of w, a, b and c.
@@ -133,8 +136,8 @@ func (s *solution) constraint(op *constraintOp) error {
 	return s.set(op.outVar, &wire)
 }
 
-// quotient solves known·(value + wire) = product for wire and adds it to value. With known 0 the wire is free: it becomes 0, as in
-// gnark, if the constraint holds.
+// quotient solves known·(value + wire) = product for wire and adds it to value. With known 0 the
+// wire is free: it becomes 0, as in gnark, if the constraint holds.
 func (s *solution) quotient(i int, product, known, value, wire *fr.Element) error {
 	if known.IsZero() {
 		return s.satisfied(i)
@@ -150,11 +153,13 @@ func (s *solution) satisfied(i int) error {
 	if product.Mul(&s.a[i], &s.b[i]).Equal(&s.c[i]) {
 		return nil
 	}
-	return &UnsatisfiedError{Constraint: i, Constraints: s.size.constraints, Left: product.String(), Right: s.c[i].String()}
+	return &UnsatisfiedError{
+		Constraint: i, Constraints: s.size.constraints, Left: product.String(), Right: s.c[i].String(),
+	}
 }
 
-// dot adds the value of an expression to sum. Most wires of a bit-sliced circuit are 0, and most products that are left are of
-// coefficient one: neither is worth a multiplication.
+// dot adds the value of an expression to sum. Most wires of a bit-sliced circuit are 0, and most
+// products that are left are of coefficient one: neither is worth a multiplication.
 func (s *solution) dot(terms []uint32, sum *fr.Element) {
 	w := s.w
 	for i := 0; i+1 < len(terms); i += 2 {
@@ -183,7 +188,8 @@ func (s *solution) dot(terms []uint32, sum *fr.Element) {
 	}
 }
 
-// divideByCoefficient turns coefficient·wire into wire. The frontend gives an unsolved wire 1 or -1.
+// divideByCoefficient turns coefficient·wire into wire. The frontend gives an unsolved wire 1 or
+// -1.
 func divideByCoefficient(v *fr.Element, id uint32, coefficients []fr.Element) {
 	switch id {
 	case constraint.CoeffIdOne:
@@ -259,7 +265,8 @@ func (s *solution) hint(h *hintOp) error {
 	return nil
 }
 
-// callHint turns a panic of a hint function, which is a circuit's own code, into a failure of this partition alone.
+// callHint turns a panic of a hint function, which is a circuit's own code, into a failure of this
+// partition alone.
 func callHint(f solver.Hint, modulus *big.Int, inputs, outputs []*big.Int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

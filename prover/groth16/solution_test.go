@@ -37,7 +37,8 @@ func gnarkCompile(t testing.TB, shape frontend.Circuit) *cs.R1CS {
 	return compiled.(*cs.R1CS)
 }
 
-// compareSolvers solves by gnark and by both ways of allocating here: same vectors bit for bit, or an error from all.
+// compareSolvers solves by gnark and by both ways of allocating here: same vectors bit for bit, or
+// an error from all.
 func compareSolvers(t testing.TB, r *cs.R1CS, w witness.Witness) {
 	t.Helper()
 	env := Env{Mem: &hostmem.Allocator{}}
@@ -114,7 +115,8 @@ type step struct {
 	x, y int
 }
 
-// stepNames are the operations; the constraints they make cover every place an unsolved wire can stand in, and hints.
+// stepNames are the operations; the constraints they make cover every place an unsolved wire can
+// stand in, and hints.
 var stepNames = []string{"add", "sub", "mul", "const", "div", "inverse", "iszero", "bits", "select", "square", "equal", "scale"}
 
 // randomCircuit runs steps over public and secret inputs.

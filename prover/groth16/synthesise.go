@@ -13,7 +13,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// progressSteps is how often synthesis looks up: it records what it has touched and honours its context.
+// progressSteps is how often synthesis looks up: it records what it has touched and honours its
+// context.
 const progressSteps = 32
 
 // SynthesisOptions are the settings of synthesis.
@@ -30,15 +31,20 @@ type UnsatisfiedError struct {
 
 // Error implements error.
 func (e *UnsatisfiedError) Error() string {
-	return fmt.Sprintf("witness does not satisfy constraint %d of %d: a·b is %s, c is %s", e.Constraint, e.Constraints, e.Left, e.Right)
+	return fmt.Sprintf("witness does not satisfy constraint %d of %d: a·b is %s, c is %s",
+		e.Constraint, e.Constraints, e.Left, e.Right)
 }
 
-// Synthesise solves the system for w on the calling goroutine, single-threaded, writing a, b, c and the assignment into fresh regions.
-// A witness that does not satisfy the system is an *UnsatisfiedError that names the constraint; nothing stays allocated then.
-func (s *System) Synthesise(ctx context.Context, env Env, w witness.Witness, opts SynthesisOptions) (*Assignment, error) {
+// Synthesise solves the system for w on the calling goroutine, single-threaded, writing a, b, c and
+// the assignment into fresh regions. A witness that does not satisfy the system is an
+// *UnsatisfiedError that names the constraint; nothing stays allocated then.
+func (s *System) Synthesise(
+	ctx context.Context, env Env, w witness.Witness, opts SynthesisOptions,
+) (*Assignment, error) {
 	values, ok := w.Vector().(fr.Vector)
 	if !ok || len(values) != s.size.inputs-1 {
-		return nil, fmt.Errorf("synthesise: witness is a %T of %d values, want an fr.Vector of %d", w.Vector(), len(values), s.size.inputs-1)
+		return nil, fmt.Errorf("synthesise: witness is a %T of %d values, want an fr.Vector of %d",
+			w.Vector(), len(values), s.size.inputs-1)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("synthesise: %w", err)
@@ -64,7 +70,10 @@ func (s *System) allocate(env Env, opts SynthesisOptions) (*Assignment, error) {
 		region **hostmem.Region
 		class  string
 		size   int64
-	}{{&a.A, trace.ClassA, vector}, {&a.B, trace.ClassB, vector}, {&a.C, trace.ClassC, vector}, {&a.W, trace.ClassAux, wires}} {
+	}{
+		{&a.A, trace.ClassA, vector}, {&a.B, trace.ClassB, vector}, {&a.C, trace.ClassC, vector},
+		{&a.W, trace.ClassAux, wires},
+	} {
 		r, err := env.Mem.Alloc(v.class, v.size, opts.Owner)
 		if err != nil {
 			return a, err

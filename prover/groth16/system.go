@@ -50,8 +50,8 @@ func (s *System) Public() int { return s.public }
 // Bytes is the memory that the compiled system occupies.
 func (s *System) Bytes() int64 { return capacityOf(s.regions) }
 
-// SettledBytes is what one synthesised partition of this system occupies: a, b, c and w, reserved up front.
-// One that grew by doubling occupies up to twice as much for w: GrownBytes.
+// SettledBytes is what one synthesised partition of this system occupies: a, b, c and w, reserved
+// up front. One that grew by doubling occupies up to twice as much for w: GrownBytes.
 func (s *System) SettledBytes() int64 {
 	return 3*s.vectorBytes() + pages(int64(s.size.wires)*scalarBytes)
 }
@@ -71,8 +71,9 @@ func (s *System) Free() error {
 	return freeAll(regions...)
 }
 
-// Compile compiles shape with gnark's frontend and moves the result into mmap memory (class system). It leaves garbage on the
-// Go heap: compile in the set-up process, and load the system from the cache where memory is watched.
+// Compile compiles shape with gnark's frontend and moves the result into mmap memory (class
+// system). It leaves garbage on the Go heap: compile in the set-up process, and load the system
+// from the cache where memory is watched.
 func Compile(ctx context.Context, env Env, shape frontend.Circuit) (*System, error) {
 	compiled, err := frontend.Compile(ecc.BLS12_381.ScalarField(), r1cs.NewBuilder, shape)
 	if err != nil {
@@ -96,7 +97,10 @@ func fromGnark(env Env, r *cs.R1CS) (*System, error) {
 	if err := conv.run(nil); err != nil {
 		return nil, fmt.Errorf("convert circuit: %w", err)
 	}
-	size := programSize{inputs: conv.inputs, wires: wiresOf(r), coefficients: len(r.Coefficients), constraints: r.GetNbConstraints()}
+	size := programSize{
+		inputs: conv.inputs, wires: wiresOf(r), coefficients: len(r.Coefficients),
+		constraints: r.GetNbConstraints(),
+	}
 	s, err := newSystem(env, size, conv.n)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package hostmem is the prover's traced allocator of large host buffers outside the Go heap: mmap is the
-// allocation, munmap the free, and every step of a buffer's life is recorded. With recording off (a nil Recorder) it
-// does the same to memory.
+// Package hostmem is the prover's traced allocator of large host buffers outside the Go heap: mmap
+// is the allocation, munmap the free, and every step of a buffer's life is recorded. With recording
+// off (a nil Recorder) it does the same to memory.
 package hostmem
 
 import (
@@ -19,8 +19,8 @@ import (
 // ErrFreed is returned for a region that was given back before.
 var ErrFreed = errors.New("region is already freed")
 
-// Allocator maps and unmaps regions and records them. The zero value works and records nothing. It may be used
-// by several goroutines at once, and must not be copied.
+// Allocator maps and unmaps regions and records them. The zero value works and records nothing. It
+// may be used by several goroutines at once, and must not be copied.
 type Allocator struct {
 	Rec *tracer.Recorder
 
@@ -34,8 +34,9 @@ func (a *Allocator) LiveRegions() int64 { return a.regions.Load() }
 // LiveBytes is the capacity of all regions that are mapped now.
 func (a *Allocator) LiveBytes() int64 { return a.bytes.Load() }
 
-// Region is one mapping. Its methods must not run at the same time as each other. All but Free keep the address, except Grow.
-// After Free, Bytes is nil and Capacity 0; recording a further step of its life is a programmer's mistake and panics.
+// Region is one mapping. Its methods must not run at the same time as each other. All but Free keep
+// the address, except Grow. After Free, Bytes is nil and Capacity 0; recording a further step of
+// its life is a programmer's mistake and panics.
 type Region struct {
 	alloc    *Allocator
 	mem      []byte
@@ -45,7 +46,8 @@ type Region struct {
 	buf      tracer.Buffer
 }
 
-// Alloc maps capacityBytes of zeroed memory, rounded up to pages, and records it for owner with nothing resident yet.
+// Alloc maps capacityBytes of zeroed memory, rounded up to pages, and records it for owner with
+// nothing resident yet.
 func (a *Allocator) Alloc(class string, capacityBytes int64, owner tracer.Owner) (*Region, error) {
 	if capacityBytes <= 0 {
 		return nil, fmt.Errorf("map %d bytes for %s: size must be above 0", capacityBytes, class)
@@ -76,8 +78,8 @@ func (r *Region) Resident() int64 { return r.resident }
 // Class is the region's present class.
 func (r *Region) Class() string { return r.class }
 
-// Fill records that the first residentBytes have been touched, rounded up to pages. It only ever raises; it touches
-// nothing itself.
+// Fill records that the first residentBytes have been touched, rounded up to pages. It only ever
+// raises; it touches nothing itself.
 func (r *Region) Fill(residentBytes int64) {
 	r.mustLive("fill")
 	residentBytes = min(roundToPages(residentBytes), r.Capacity())
@@ -88,8 +90,9 @@ func (r *Region) Fill(residentBytes int64) {
 	r.buf.Fill(residentBytes)
 }
 
-// Grow extends the mapping to capacityBytes (mremap: no copy, new pages are zero) and records it. The address may change:
-// Bytes and Of must be read again. Growing to less than the capacity changes nothing.
+// Grow extends the mapping to capacityBytes (mremap: no copy, new pages are zero) and records it.
+// The address may change: Bytes and Of must be read again. Growing to less than the capacity
+// changes nothing.
 func (r *Region) Grow(capacityBytes int64) error {
 	if r.freed {
 		return fmt.Errorf("grow %s: %w", r.class, ErrFreed)
@@ -151,8 +154,8 @@ func (r *Region) mustLive(verb string) {
 	}
 }
 
-// Of views the first n elements of a region as a slice of T, which must hold no pointers. It panics when the region is
-// freed or too small. The slice is dead after Grow and Free.
+// Of views the first n elements of a region as a slice of T, which must hold no pointers. It panics
+// when the region is freed or too small. The slice is dead after Grow and Free.
 func Of[T any](r *Region, n int) []T {
 	var zero T
 	if need := int64(n) * int64(unsafe.Sizeof(zero)); n < 0 || need > r.Capacity() {

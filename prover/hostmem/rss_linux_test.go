@@ -32,7 +32,8 @@ func residentBytes(t *testing.T) int64 {
 	return 0
 }
 
-// RSS follows what Fill declares: mapping costs nothing, touching costs pages, Free gives them back.
+// RSS follows what Fill declares: mapping costs nothing, touching costs pages, Free gives them
+// back.
 func TestRSSFollowsTheLedger(t *testing.T) {
 	const size, slack = 64 << 20, 2 << 20
 	var a Allocator
