@@ -2,7 +2,6 @@ package trace
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -354,110 +353,4 @@ func flip(t *testing.T, path string, at int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// fillJournal writes n buffer and queue events as a prover does: 100 or so events a partition, eight workers at once.
-func fillJournal(b testing.TB, n int) *recording {
-	r := newRecording(b)
-	j := r.source("main", 0)
-	classes := []uint16{j.Word("a"), j.Word("b"), j.Word("c"), j.Word("aux"), j.Word("h"), j.Word("split")}
-	stages := []uint16{j.Word("synthesis"), j.Word("prove_start"), j.Word("finalise")}
-	permit := j.Word("permit")
-	type worker struct{ partition, step int32 }
-	workers := make([]worker, 8)
-	next := int32(0)
-	for i := range n {
-		w := &workers[(i*7+i/13)%len(workers)]
-		if w.step%36 == 0 {
-			next++
-			w.partition = next
-		}
-		step := w.step % 36
-		w.step++
-		r.now += int64(2000 + (i*7919)%100_000)
-		rec := journal.Record{Kind: journal.KindBuffer, TimeNS: r.now, Job: w.partition / 10, Partition: w.partition % 10,
-			Worker: int16(i % len(workers)), Device: -1, Word1: stages[step/12], Span: uint32(w.partition)*3 + uint32(step/12)}
-		class := step % 6
-		rec.ID, rec.Word0, rec.Space = uint32(w.partition)*6+uint32(class), classes[class], 1
-		rec.X = int64(8<<20 + int64(class)<<16)
-		switch {
-		case step < 6:
-			rec.Event = journal.BufferAlloc
-		case step < 18:
-			rec.Event, rec.Y = journal.BufferFill, rec.X*int64(step/6)/2
-		case step < 24:
-			rec.Event, rec.Y = journal.BufferLastUse, rec.X
-		case step < 30:
-			rec.Kind, rec.Event, rec.Word0, rec.ID, rec.Space = journal.KindQueue, uint8(1+step%3), permit, 0, 0
-			rec.X, rec.Y, rec.Parent = 1, int64(w.partition%9), uint32(w.partition%5)
-		default:
-			rec.Event, rec.Y = journal.BufferFree, rec.X
-		}
-		if !j.Append(&rec) {
-			b.Fatal("an event was lost")
-		}
-	}
-	r.close(j)
-	return r
-}
-
-// BenchmarkSeal seals a journal of 500,000 buffer and queue events.
-func BenchmarkSeal(b *testing.B) {
-	const n = 500_000
-	r := fillJournal(b, n)
-	var bytes int64
-	dir := filepath.Join(b.TempDir(), "seal.hw")
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(r.dir))); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-		if _, err := Seal(dir, SealOptions{ProcessEnd: EndFinished}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for _, table := range []string{"buffers", "queues"} {
-		info, err := os.Stat(tablePath(dir, table))
-		if err != nil {
-			b.Fatal(err)
-		}
-		bytes += info.Size()
-	}
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
-	b.ReportMetric(float64(bytes)/n, "B/event")
-}
-
-// BenchmarkRead reads the events back with the iterators.
-func BenchmarkRead(b *testing.B) {
-	const n = 500_000
-	r := fillJournal(b, n)
-	if _, err := Seal(r.dir, SealOptions{}); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		t, err := Open(r.dir)
-		if err != nil {
-			b.Fatal(err)
-		}
-		rows := 0
-		for _, err := range t.Buffers() {
-			if err != nil {
-				b.Fatal(err)
-			}
-			rows++
-		}
-		for _, err := range t.Queues() {
-			if err != nil {
-				b.Fatal(err)
-			}
-			rows++
-		}
-		if t.Close(); rows != n {
-			b.Fatal(fmt.Sprint(rows, " rows"))
-		}
-	}
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
