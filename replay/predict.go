@@ -56,7 +56,8 @@ func (f *figures) peak(i int) float64 {
 }
 
 func (f *figures) of(value func(i int) float64) (spread,
-	bool) {
+	bool,
+) {
 	return spreadOf(len(f.stats), value)
 }
 
@@ -72,8 +73,10 @@ func (r *run) predict() (*Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prediction{Durations: DurationsFitted, Draws: r.draws, Seed: r.opts.Seed,
-		Settings: r.settings(), Warnings: []string{}}
+	p := &Prediction{
+		Durations: DurationsFitted, Draws: r.draws, Seed: r.opts.Seed,
+		Settings: r.settings(), Warnings: []string{},
+	}
 	if r.frozen() {
 		p.Durations = DurationsRecorded
 	}
@@ -195,8 +198,10 @@ func (r *run) settings() map[string]trace.Setting {
 
 func (r *run) law() Law {
 	rep := &r.fit.Report
-	l := Law{Service: DurationsRecorded, Remainder: rep.Remainder.Law,
-		RemainderErrorOf: rep.Remainder.ErrorRatio}
+	l := Law{
+		Service: DurationsRecorded, Remainder: rep.Remainder.Law,
+		RemainderErrorOf: rep.Remainder.ErrorRatio,
+	}
 	if !r.frozen() {
 		l.Service, l.CPUs, l.ServiceResidual = rep.Law, rep.CPUs, &rep.Misfit
 	}

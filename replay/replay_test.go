@@ -59,8 +59,10 @@ func TestIdentity(t *testing.T) {
 		"held":          {},
 		"rendezvous":    {"channel_capacity": "0", "permit_release": "gpu_pickup"},
 		"no early free": {"early_free": "false"},
-		"not split": {"split_proving": "false", "permit_release": "freed",
-			"partition_workers": "3"},
+		"not split": {
+			"split_proving": "false", "permit_release": "freed",
+			"partition_workers": "3",
+		},
 		"two GPU workers":   {"gpu_workers": "2", "channel_capacity": "unbounded"},
 		"budget and order":  {"byte_budget": "20MiB", "queue_order": "priority"},
 		"one job in flight": {"jobs_in_flight": "1", "jobs": "6"},
@@ -122,8 +124,10 @@ func merge(a, b map[string]string) map[string]string {
 func TestSimulatedTraceSaysWhatThePredictionSays(t *testing.T) {
 	dir := t.TempDir() + "/out.hw"
 	p := predict(t, source(t, pileUp),
-		replay.Options{Set: map[string]string{"permit_release": "send_accepted"}, Seed: 7,
-			Out: dir})
+		replay.Options{
+			Set: map[string]string{"permit_release": "send_accepted"}, Seed: 7,
+			Out: dir,
+		})
 	out, err := trace.Open(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +155,7 @@ func TestSameSeedSamePrediction(t *testing.T) {
 		}
 		return string(b)
 	}
-	if text(1) != text(1) {
+	if first, second := text(1), text(1); first != second {
 		t.Error("two predictions with one seed differ")
 	}
 	if text(1) == text(2) {
@@ -164,14 +168,22 @@ func TestRefusals(t *testing.T) {
 		opts replay.Options
 		want string
 	}{
-		"not to be varied": {replay.Options{Set: map[string]string{"log_size": "20"}},
-			"replay cannot vary it"},
-		"unknown": {replay.Options{Set: map[string]string{"partition_worker": "3"}},
-			"partition_workers"},
-		"impossible": {replay.Options{Set: map[string]string{"byte_budget": "1MiB"}},
-			"no partition could start"},
-		"too large": {replay.Options{Set: map[string]string{"jobs": "1000000",
-			"partitions": "60000"}}, "more than the"},
+		"not to be varied": {
+			replay.Options{Set: map[string]string{"log_size": "20"}},
+			"replay cannot vary it",
+		},
+		"unknown": {
+			replay.Options{Set: map[string]string{"partition_worker": "3"}},
+			"partition_workers",
+		},
+		"impossible": {
+			replay.Options{Set: map[string]string{"byte_budget": "1MiB"}},
+			"no partition could start",
+		},
+		"too large": {replay.Options{Set: map[string]string{
+			"jobs":       "1000000",
+			"partitions": "60000",
+		}}, "more than the"},
 		"durations": {replay.Options{Durations: "frozen"}, `"frozen" is neither`},
 		"draws":     {replay.Options{Draws: -1}, "outside"},
 	} {
@@ -246,8 +258,10 @@ func TestPredictionsAreConsistent(t *testing.T) {
 				"partition_workers"),
 			"channel_capacity": rapid.SampledFrom([]string{"0", "1", "4", "unbounded"}).Draw(rt,
 				"channel_capacity"),
-			"permit_release": rapid.SampledFrom([]string{"synth_end", "send_accepted",
-				"gpu_pickup", "freed"}).Draw(rt, "permit_release"),
+			"permit_release": rapid.SampledFrom([]string{
+				"synth_end", "send_accepted",
+				"gpu_pickup", "freed",
+			}).Draw(rt, "permit_release"),
 			"early_free": rapid.SampledFrom([]string{"true", "false"}).Draw(rt,
 				"early_free"),
 		}

@@ -70,8 +70,10 @@ func (r *run) fitFigures() map[string]any {
 	out["durations"], out["service"], out["cpus"], out["residual_ratio"] = DurationsFitted, rep.Law, rep.CPUs, rep.Misfit
 	stages := map[string]any{}
 	for _, s := range rep.Stages {
-		stages[s.Name] = map[string]any{"parallelism_cores": s.Parallelism,
-			"weight_cores": s.Weight, "services": s.Services}
+		stages[s.Name] = map[string]any{
+			"parallelism_cores": s.Parallelism,
+			"weight_cores":      s.Weight, "services": s.Services,
+		}
 	}
 	out["stages"] = stages
 	return out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"highwater/replay/pipeline"
 	"highwater/tracer/setting"
@@ -142,7 +143,8 @@ func (f *fitter) fitted(h *history) *pipeline.Model {
 	f.report.MisfitIndependent = h.misfit(0, h.prior(0))
 	for i, s := range l.stages {
 		f.report.Stages = append(f.report.Stages, StageReport{
-			Name: s.Name, Services: h.services(i), Parallelism: s.Parallelism, Weight: s.Weight, Spread: spread[i]})
+			Name: s.Name, Services: h.services(i), Parallelism: s.Parallelism, Weight: s.Weight, Spread: spread[i],
+		})
 	}
 	if f.report.Misfit > 0.3 {
 		f.warn("the contention law leaves a spread of %.0f %% in the stages' times: something else slows them", 100*f.report.Misfit)
@@ -217,13 +219,14 @@ func (f *fitter) inferred(name string) (string, bool) {
 		if r.Capacity == nil {
 			return "unbounded", true
 		}
-		return fmt.Sprint(*r.Capacity), true
+		return strconv.FormatInt(*r.Capacity, 10), true
 	}
 	switch name {
 	case "jobs":
-		return fmt.Sprint(len(f.jobs)), true
+		return strconv.Itoa(len(f.jobs)), true
 	case "partitions":
-		return fmt.Sprint((len(f.timeline.parts) + len(f.jobs) - 1) / max(1, len(f.jobs))), true
+		n := max(1, len(f.jobs))
+		return strconv.Itoa((len(f.timeline.parts) + n - 1) / n), true
 	}
 	return "", false
 }

@@ -71,8 +71,10 @@ func TestLawExplainsWhatSharingDid(t *testing.T) {
 				t.Errorf("the law leaves a spread of %.4f, no law %.4f", r.Report.Misfit,
 					r.Report.MisfitIndependent)
 			}
-			for stage, tolerance := range map[string]float64{trace.StageProveStart: 0.05,
-				trace.StageBG2: 0.1, trace.StageSynthesis: 0.1} {
+			for stage, tolerance := range map[string]float64{
+				trace.StageProveStart: 0.05,
+				trace.StageBG2:        0.1, trace.StageSynthesis: 0.1,
+			} {
 				want := solo(m, stage)[0]
 				got := solo(r.Fitted, stage)
 				slices.Sort(got)

@@ -42,8 +42,10 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 			known = true
 		}
 		if b.ParentID == 0 && mine[b.BufferID] && known && b.Seq > t.startSeq && b.TimeNS < end {
-			later = append(later, pipeline.Later{AtNS: float64(b.TimeNS - t.start),
-				Change: changeOf(b, numbers)})
+			later = append(later, pipeline.Later{
+				AtNS:   float64(b.TimeNS - t.start),
+				Change: changeOf(b, numbers),
+			})
 		}
 	}
 	return resident, later
@@ -143,7 +145,7 @@ func (t *timeline) peakRSS() (int64, string) {
 	if p := t.data.Manifest.PeakRSS; p != nil && p.Bytes > 0 {
 		return p.Bytes, p.Source
 	}
-	peak := int64(trace.Null)
+	peak := trace.Null
 	for i := range t.data.Samples {
 		s := &t.data.Samples[i]
 		if s.Metric == metricRSS && s.Source == t.source && s.TimeNS >= t.start &&

@@ -84,8 +84,10 @@ func cut(b segmentBound, spans []*trace.Span) []piece {
 		if s.BeginNS > at {
 			out = append(out, piece{segment: b.name, begin: at, end: s.BeginNS})
 		}
-		out = append(out, piece{segment: b.name, stage: s.Stage, begin: s.BeginNS, end: s.EndNS,
-			span: s})
+		out = append(out, piece{
+			segment: b.name, stage: s.Stage, begin: s.BeginNS, end: s.EndNS,
+			span: s,
+		})
 		at = s.EndNS
 	}
 	if b.end > at {
@@ -100,7 +102,7 @@ func (p *part) pieces(dispatched int64, split bool) []piece {
 		return cmp.Compare(a.BeginSeq,
 			b.BeginSeq)
 	})
-	var out []piece
+	out := make([]piece, 0, 2*len(p.spans)+len(pipeline.Segments))
 	for _, b := range p.bounds(dispatched, split) {
 		out = append(out, cut(b, p.spans)...)
 	}
@@ -149,8 +151,10 @@ func (c *clocks) measure(stage string, begin, end int64) float64 {
 func model(pieces []piece, numbers map[int64]int, solo measure) []pipeline.Piece {
 	out := make([]pipeline.Piece, 0, len(pieces))
 	for _, p := range pieces {
-		m := pipeline.Piece{Segment: p.segment, Stage: p.stage,
-			SoloNS: solo(p.stage, p.begin, p.end)}
+		m := pipeline.Piece{
+			Segment: p.segment, Stage: p.stage,
+			SoloNS: solo(p.stage, p.begin, p.end),
+		}
 		for _, e := range p.buffers {
 			c := changeOf(e, numbers)
 			at := min(max(e.TimeNS, p.begin), p.end)

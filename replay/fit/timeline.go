@@ -58,8 +58,10 @@ var errNoJob = errors.New("the trace has no job: nothing to replay")
 
 // read sorts a trace's rows by what they belong to.
 func read(d *trace.Data) (*timeline, error) {
-	t := &timeline{data: d, start: unset, kinds: map[string]string{}, parts: map[key]*part{},
-		jobs: map[int64]*job{}}
+	t := &timeline{
+		data: d, start: unset, kinds: map[string]string{}, parts: map[key]*part{},
+		jobs: map[int64]*job{},
+	}
 	for _, r := range d.Manifest.Resources {
 		t.kinds[r.Name] = r.Kind
 	}
@@ -89,9 +91,11 @@ func (t *timeline) part(jobID, partition int64) *part {
 	k := key{jobID, partition}
 	p := t.parts[k]
 	if p == nil {
-		p = &part{key: k, request: unset, acquired: unset, released: unset, send: unset,
+		p = &part{
+			key: k, request: unset, acquired: unset, released: unset, send: unset,
 			sent: unset, recv: unset,
-			lockAsked: unset, locked: unset, unlocked: unset, freed: unset, worker: trace.None}
+			lockAsked: unset, locked: unset, unlocked: unset, freed: unset, worker: trace.None,
+		}
 		t.parts[k] = p
 	}
 	return p
@@ -100,8 +104,10 @@ func (t *timeline) part(jobID, partition int64) *part {
 func (t *timeline) job(id int64) *job {
 	j := t.jobs[id]
 	if j == nil {
-		j = &job{id: id, submitted: unset, admitted: unset, released: unset, asked: unset,
-			over: unset}
+		j = &job{
+			id: id, submitted: unset, admitted: unset, released: unset, asked: unset,
+			over: unset,
+		}
 		t.jobs[id] = j
 	}
 	return j

@@ -43,27 +43,35 @@ func examplePartition(i int64) Partition {
 		Pieces: []Piece{
 			{Segment: SegmentDispatch, SoloNS: 30e3 * float64(1+i%4)},
 			{Segment: SegmentSynthesis, SoloNS: 20e3},
-			{Segment: SegmentSynthesis, Stage: trace.StageSynthesis, SoloNS: 24e6 * f,
+			{
+				Segment: SegmentSynthesis, Stage: trace.StageSynthesis, SoloNS: 24e6 * f,
 				Buffers: []Change{
 					alloc(0, 0, trace.ClassA, mib), alloc(0, 1, trace.ClassB, mib),
 					alloc(0.02, 2, trace.ClassC, mib), alloc(0.02, 3, trace.ClassAux, mib),
-				}},
+				},
+			},
 			{Segment: SegmentPickup, SoloNS: 5e3},
-			{Segment: SegmentGPU, Stage: trace.StageProveStart, SoloNS: 210e6 * f,
+			{
+				Segment: SegmentGPU, Stage: trace.StageProveStart, SoloNS: 210e6 * f,
 				Buffers: []Change{
 					change(0.1, trace.EventReclass, 0, trace.ClassH, mib),
 					alloc(0.15, 4, trace.ClassCPUScratch, 12*mib), free(0.6, 4, trace.ClassCPUScratch),
 					alloc(0.6, 5, trace.ClassSplit, mib),
 					alloc(0.6, 6, trace.ClassCPUScratch, 6*mib), free(1, 6, trace.ClassCPUScratch),
-				}},
+				},
+			},
 			{Segment: SegmentSplit, SoloNS: 10e3},
-			{Segment: SegmentSplit, Stage: trace.StageBG2, SoloNS: 68e6 * f,
+			{
+				Segment: SegmentSplit, Stage: trace.StageBG2, SoloNS: 68e6 * f,
 				Buffers: []Change{
 					alloc(0, 7, trace.ClassCPUScratch, 16*mib), free(1, 7, trace.ClassCPUScratch),
-				}},
+				},
+			},
 			{Segment: SegmentFinalise, Stage: trace.StageFinalise, SoloNS: 0.7e6 * f},
-			{Segment: SegmentFinalise, SoloNS: 50e3,
-				Buffers: []Change{free(0.5, 3, trace.ClassAux), free(1, 5, trace.ClassSplit)}},
+			{
+				Segment: SegmentFinalise, SoloNS: 50e3,
+				Buffers: []Change{free(0.5, 3, trace.ClassAux), free(1, 5, trace.ClassSplit)},
+			},
 			{Segment: SegmentAfter, Stage: trace.StageVerify, SoloNS: 2e6 * f},
 		},
 	}

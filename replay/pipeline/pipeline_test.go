@@ -24,8 +24,10 @@ func format(t testing.TB, m *pipeline.Model) string {
 func TestRoundTrip(t *testing.T) {
 	m := pipeline.Example()
 	m.Policy.ByteBudget = 1 << 30
-	m.Jobs = []pipeline.Job{{Job: 0, SubmitNS: 5,
-		Before: []pipeline.Piece{{Stage: "verify", SoloNS: 7}}}}
+	m.Jobs = []pipeline.Job{{
+		Job: 0, SubmitNS: 5,
+		Before: []pipeline.Piece{{Stage: "verify", SoloNS: 7}},
+	}}
 	got, err := pipeline.Parse(format(t, m))
 	if err != nil {
 		t.Fatal(err)
@@ -41,14 +43,18 @@ func TestParseRefuses(t *testing.T) {
 		"unknown key":    {"jobs = 4", "jobs = 4\njob_s = 3", `unknown key "policy.job_s"`},
 		"wrong type":     {"jobs = 4", `jobs = "four"`, "policy.jobs"},
 		"negative bound": {"channel_capacity = 1", "channel_capacity = -1", `write "unbounded"`},
-		"word": {`permit_release = "send_accepted"`, `permit_release = "never"`,
-			`permit_release: "never" is not one of`},
+		"word": {
+			`permit_release = "send_accepted"`, `permit_release = "never"`,
+			`permit_release: "never" is not one of`,
+		},
 		"unknown stage": {`stage = "b_g2"`, `stage = "b_g3"`, `stage "b_g3" has no law`},
 		"segment order": {`segment = "after"`, `segment = "pickup"`, "out of order"},
 		"not a number":  {"turnaround_ns = 20000.0", "turnaround_ns = nan", "turnaround_ns"},
 		"too many":      {"jobs = 4", "jobs = 4000000", "more than the"},
-		"never fits": {`byte_budget = "unbounded"`, "byte_budget = 1024",
-			"no partition could start"},
+		"never fits": {
+			`byte_budget = "unbounded"`, "byte_budget = 1024",
+			"no partition could start",
+		},
 		"no syntax":       {"jobs = 4", "jobs = = 4", "line "},
 		"share above one": {"at = 0.02", "at = 1.02", "outside"},
 		"unknown law":     {`law = "scratch_high_water"`, `law = "gut feeling"`, "memory law"},
@@ -89,8 +95,10 @@ func TestEveryReplaySettingCanBeApplied(t *testing.T) {
 
 func TestApplyChangesOnlyTheCopy(t *testing.T) {
 	m := pipeline.Example()
-	got, err := m.Apply(map[string]string{"jobs": "9", "byte_budget": "1GiB",
-		"channel_capacity": "unbounded"})
+	got, err := m.Apply(map[string]string{
+		"jobs": "9", "byte_budget": "1GiB",
+		"channel_capacity": "unbounded",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ const (
 // the reason.
 func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	out := *m
-	var errs []error
+	errs := make([]error, 0, len(overrides))
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		errs = append(errs, out.Policy.SetText(name, overrides[name]))
 	}

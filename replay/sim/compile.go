@@ -99,7 +99,7 @@ func (c *partCompiler) offWorker(policy *pipeline.Policy) {
 func (c *partCompiler) segment(name string) {
 	for i := range c.part.Pieces {
 		if c.part.Pieces[i].Segment == name {
-			c.program.piece(&c.part.Pieces[i], c.held, c.part.EarlyFree)
+			c.piece(&c.part.Pieces[i], c.held, c.part.EarlyFree)
 		}
 	}
 }
@@ -107,14 +107,14 @@ func (c *partCompiler) segment(name string) {
 // freeEarly frees the buffers that early_free places.
 func (c *partCompiler) freeEarly() {
 	for _, b := range c.part.EarlyFree {
-		c.program.free(b, c.held)
+		c.free(b, c.held)
 	}
 }
 
 // freeRest frees what the pieces forgot, so that at the end only resident buffers live.
 func (c *partCompiler) freeRest() {
 	for _, b := range slices.Sorted(maps.Keys(c.held.held)) {
-		c.program.free(b, c.held)
+		c.free(b, c.held)
 	}
 }
 

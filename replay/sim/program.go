@@ -66,7 +66,6 @@ type program struct {
 	stageOf    map[string]int32
 	spans      bool // with opBegin and opEnd
 	start      levels
-	resident   int // buffers in Memory.Resident
 }
 
 // levels are the running sums of the ledger.

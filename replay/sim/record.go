@@ -42,8 +42,10 @@ func manifest(m *pipeline.Model, d Draw) trace.Manifest {
 		SchemaVersion: trace.SchemaVersion, Origin: trace.OriginSimulated, Model: m.Name,
 		Anchor:  anchor,
 		Program: "highwater replay", Seed: d.Seed, Settings: map[string]trace.Setting{},
-		Sources: []trace.Source{{Name: sourceName, Kind: "process", Device: trace.None,
-			Anchor: anchor}},
+		Sources: []trace.Source{{
+			Name: sourceName, Kind: "process", Device: trace.None,
+			Anchor: anchor,
+		}},
 		Metrics:   []trace.Metric{{Name: RSSMetric, Unit: "By", Kind: "gauge"}},
 		Resources: resources(m), SealedBy: trace.SealedByClose, ProcessEnd: trace.EndFinished,
 	}
@@ -65,14 +67,22 @@ func resources(m *pipeline.Model) []trace.Resource {
 		return &n
 	}
 	out := []trace.Resource{
-		{Name: "job", Kind: trace.ResourceJob, Unit: "job", Capacity: bounded(p.JobsInFlight),
-			Order: pipeline.OrderFIFO},
-		{Name: "budget", Kind: trace.ResourceBudget, Unit: "byte", Capacity: bounded(p.ByteBudget),
-			Order: pipeline.OrderFIFO},
-		{Name: "permit", Kind: trace.ResourcePermit, Unit: "permit",
-			Capacity: bounded(pipeline.Bound(p.PartitionWorkers)), Order: p.QueueOrder},
-		{Name: "channel", Kind: trace.ResourceChannel, Unit: "item",
-			Capacity: bounded(p.ChannelCapacity), Order: p.QueueOrder},
+		{
+			Name: "job", Kind: trace.ResourceJob, Unit: "job", Capacity: bounded(p.JobsInFlight),
+			Order: pipeline.OrderFIFO,
+		},
+		{
+			Name: "budget", Kind: trace.ResourceBudget, Unit: "byte", Capacity: bounded(p.ByteBudget),
+			Order: pipeline.OrderFIFO,
+		},
+		{
+			Name: "permit", Kind: trace.ResourcePermit, Unit: "permit",
+			Capacity: bounded(pipeline.Bound(p.PartitionWorkers)), Order: p.QueueOrder,
+		},
+		{
+			Name: "channel", Kind: trace.ResourceChannel, Unit: "item",
+			Capacity: bounded(p.ChannelCapacity), Order: p.QueueOrder,
+		},
 	}
 	for i := range out {
 		out[i].Device = trace.None
@@ -80,9 +90,11 @@ func resources(m *pipeline.Model) []trace.Resource {
 	for d := range p.Devices {
 		if m.Machine.LockCapacity > 0 {
 			capacity := m.Machine.LockCapacity
-			out = append(out, trace.Resource{Name: lockName(d), Kind: trace.ResourceLock,
+			out = append(out, trace.Resource{
+				Name: lockName(d), Kind: trace.ResourceLock,
 				Unit: "lock", Capacity: &capacity,
-				Order: pipeline.OrderFIFO, Device: d})
+				Order: pipeline.OrderFIFO, Device: d,
+			})
 		}
 	}
 	return out

@@ -98,8 +98,10 @@ func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
 		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds",
 			len(p.steps), maxSteps)
 	}
-	s := &Simulator{prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
-		pooled: m.Memory.ScratchPool}
+	s := &Simulator{
+		prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
+		pooled: m.Memory.ScratchPool,
+	}
 	s.nJobs = int32(m.Policy.Jobs)
 	s.nParts = s.nJobs * int32(m.Policy.Partitions)
 	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)
@@ -236,8 +238,10 @@ func (s *Simulator) place(bootstrap bool) {
 	}
 	for j := range s.nJobs {
 		member := j % int32(len(s.prog.jobs))
-		s.ents[s.nParts+j] = entity{pc: s.prog.jobs[member].start, job: j, worker: -1,
-			member: member, scale: 1}
+		s.ents[s.nParts+j] = entity{
+			pc: s.prog.jobs[member].start, job: j, worker: -1,
+			member: member, scale: 1,
+		}
 	}
 	for w := range s.nWorkers {
 		s.ents[s.nParts+s.nJobs+w] = entity{pc: s.prog.idle, job: -1, worker: w, scale: 1}

@@ -35,12 +35,16 @@ func drawModel(t *rapid.T) *pipeline.Model {
 	p.GPUWorkers = rapid.Int64Range(1, 3).Draw(t, "gpu_workers")
 	p.ChannelCapacity = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 0, 1, 2, 5}).Draw(t,
 		"channel_capacity")
-	p.PermitRelease = rapid.SampledFrom([]string{"synth_end", "send_accepted", "gpu_pickup",
-		"freed"}).Draw(t, "permit_release")
+	p.PermitRelease = rapid.SampledFrom([]string{
+		"synth_end", "send_accepted", "gpu_pickup",
+		"freed",
+	}).Draw(t, "permit_release")
 	p.EarlyFree = rapid.Bool().Draw(t, "early_free")
 	p.SplitProving = rapid.Bool().Draw(t, "split_proving")
-	p.ByteBudget = rapid.SampledFrom([]pipeline.Bound{pipeline.Unbounded, 4 << 20, 9 << 20,
-		17 << 20}).Draw(t, "byte_budget")
+	p.ByteBudget = rapid.SampledFrom([]pipeline.Bound{
+		pipeline.Unbounded, 4 << 20, 9 << 20,
+		17 << 20,
+	}).Draw(t, "byte_budget")
 	p.QueueOrder = rapid.SampledFrom([]string{"fifo", "priority"}).Draw(t, "queue_order")
 	m.Memory.ScratchPool = rapid.Bool().Draw(t, "scratch_pool")
 	m.Machine.CPUs = rapid.SampledFrom([]float64{0, 1, 2, 8}).Draw(t, "cpus")
@@ -360,8 +364,10 @@ func TestDeadlockIsExplained(t *testing.T) {
 	if !errors.As(err, &dead) {
 		t.Fatalf("got %v, want a deadlock", err)
 	}
-	for _, part := range []string{"deadlock at", "15 wait for the byte budget",
-		"held by job 0 partition 0"} {
+	for _, part := range []string{
+		"deadlock at", "15 wait for the byte budget",
+		"held by job 0 partition 0",
+	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q does not say %q", err, part)
 		}

@@ -69,8 +69,10 @@ func runSlow(m *pipeline.Model) (*slow, error) {
 			if pool == nil {
 				pool = &m.Partitions[(j*n+p)%len(m.Partitions)]
 			}
-			s.todo = append(s.todo, &slowPart{id: j*n + p, job: j, acts: s.acts(pool), worker: -1,
-				pool: pool})
+			s.todo = append(s.todo, &slowPart{
+				id: j*n + p, job: j, acts: s.acts(pool), worker: -1,
+				pool: pool,
+			})
 		}
 	}
 	return s, s.loop()
@@ -107,13 +109,17 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 			}
 			done := 0.0
 			for _, c := range piece.Buffers {
-				out = append(out, slowAct{word: "work", stage: piece.Stage,
-					left: (c.At - done) * piece.SoloNS})
+				out = append(out, slowAct{
+					word: "work", stage: piece.Stage,
+					left: (c.At - done) * piece.SoloNS,
+				})
 				done = c.At
 				memory(c)
 			}
-			out = append(out, slowAct{word: "work", stage: piece.Stage,
-				left: (1 - done) * piece.SoloNS})
+			out = append(out, slowAct{
+				word: "work", stage: piece.Stage,
+				left: (1 - done) * piece.SoloNS,
+			})
 		}
 	}
 	policy := s.m.Policy
@@ -180,12 +186,12 @@ func (s *slow) loop() error {
 	for {
 		for s.settle() {
 		}
-		dt, any := math.Inf(1), false
+		dt, working := math.Inf(1), false
 		rates := s.rates()
 		for _, p := range s.working() {
-			dt, any = min(dt, p.acts[0].left/rates[p.acts[0].stage]), true
+			dt, working = min(dt, p.acts[0].left/rates[p.acts[0].stage]), true
 		}
-		if !any {
+		if !working {
 			for _, p := range s.todo {
 				if len(p.acts) > 0 {
 					return fmt.Errorf("stuck at %v", s.now)
@@ -286,7 +292,8 @@ func (s *slow) do(p *slowPart, a slowAct) {
 		s.held["lock"]--
 	case "worker_done":
 		s.todo = append(s.todo, &slowPart{id: -1, job: -1, worker: p.worker, acts: []slowAct{
-			{word: "work", left: s.m.Machine.TurnaroundNS}, {word: "idle"}}})
+			{word: "work", left: s.m.Machine.TurnaroundNS}, {word: "idle"},
+		}})
 		p.worker = -1
 	case "idle":
 		s.idle = append(s.idle, p.worker)

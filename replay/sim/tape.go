@@ -169,8 +169,10 @@ func (t *tape) sample(s *Simulator) {
 		return
 	}
 	t.maxRSS = rss
-	row := trace.Sample{TimeNS: nanos(s.now), Source: sourceName, Metric: RSSMetric,
-		Value: float64(rss)}
+	row := trace.Sample{
+		TimeNS: nanos(s.now), Source: sourceName, Metric: RSSMetric,
+		Value: float64(rss),
+	}
 	if n := len(t.data.Samples); n > 0 && t.data.Samples[n-1].TimeNS == row.TimeNS {
 		t.data.Samples[n-1] = row
 		return
