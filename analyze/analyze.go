@@ -1,12 +1,13 @@
 // Package analyze says what a trace shows: the headline figures (Summarise) and findings (Run).
 //
-// A finding is one detector's claim that something is wrong, with a severity, one sentence, the numbers behind it, what
-// would refute it, and a remedy. A detector (Analyzer) answers for a trace with one of three statuses: findings, clean (it
-// looked and found nothing), or not_applicable (the trace lacks what it needs, and it says what). A cause that the recorded
-// counters do not show is never named.
+// A finding is one detector's claim that something is wrong, with a severity, one sentence, the
+// numbers behind it, what would refute it, and a remedy. A detector (Analyzer) answers for a trace
+// with one of three statuses: findings, clean (it looked and found nothing), or not_applicable (the
+// trace lacks what it needs, and it says what). A cause that the recorded counters do not show is
+// never named.
 //
-// A counterfactual is what the run would have done under other settings. This package only asks for one
-// (Finding.WhatIf); whoever can replay fills Finding.Counterfactual.
+// A counterfactual is what the run would have done under other settings. This package only asks for
+// one (Finding.WhatIf); whoever can replay fills Finding.Counterfactual.
 package analyze
 
 import "highwater/analyze/memory"
@@ -48,7 +49,8 @@ type Finding struct {
 	Thresholds []Threshold `json:"thresholds"` // as applied
 	Page       string      `json:"page"`       // docs/findings/….md
 
-	WhatIf         map[string]string `json:"what_if,omitempty"` // settings to replay, for a counterfactual
+	// settings to replay, for a counterfactual
+	WhatIf         map[string]string `json:"what_if,omitempty"`
 	Counterfactual *Counterfactual   `json:"counterfactual,omitempty"`
 }
 
@@ -71,7 +73,8 @@ type Window struct {
 	EndNS   int64 `json:"end_ns"`
 }
 
-// Table is evidence by class, stage or job. Columns are snake_case and end in their unit, as JSON keys do.
+// Table is evidence by class, stage or job. Columns are snake_case and end in their unit, as JSON
+// keys do.
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []string `json:"columns"`
@@ -116,15 +119,17 @@ type Status struct {
 	Why      string `json:"why,omitempty"` // what a not applicable analyzer lacks
 }
 
-// Report is everything Run found. Its JSON is the `--json` output of `highwater analyze`: the summary's keys at top level,
-// then these.
+// Report is everything Run found. Its JSON is the `--json` output of `highwater analyze`: the
+// summary's keys at top level, then these.
 type Report struct {
 	*Summary
-	Verdict       string         `json:"verdict"`        // one sentence
-	Findings      []Finding      `json:"findings"`       // most severe first
-	NotApplicable []Status       `json:"not_applicable"` // the analyzers that could not look, and why
-	Analyzers     []Status       `json:"analyzers"`      // every analyzer that ran, in the registry's order
-	Attribution   *memory.Report `json:"memory"`         // what held the bytes
+	Verdict  string    `json:"verdict"`  // one sentence
+	Findings []Finding `json:"findings"` // most severe first
+	// the analyzers that could not look, and why
+	NotApplicable []Status `json:"not_applicable"`
+	// every analyzer that ran, in the registry's order
+	Analyzers   []Status       `json:"analyzers"`
+	Attribution *memory.Report `json:"memory"` // what held the bytes
 }
 
 // Worst is the highest severity of the findings, "" where there are none.

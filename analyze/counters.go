@@ -30,7 +30,8 @@ func newLevels(m *trace.Manifest) levels {
 		}
 		l.capacity[r.Name] = *r.Capacity
 		if r.Kind == trace.ResourceChannel {
-			l.capacity[r.Name] = max(*r.Capacity, 1) // a rendezvous holds an item while it hands it over
+			// A rendezvous holds an item while it hands it over.
+			l.capacity[r.Name] = max(*r.Capacity, 1)
 		}
 	}
 	return l
@@ -69,11 +70,19 @@ func (l *levels) findings() []Finding {
 		}
 		found = append(found, Finding{
 			Check: "impossible_level", Severity: Error,
-			Sentence: fmt.Sprintf("The level of %s %s, which cannot be; the first time at seq %d.", name, what, w.seqs[0]),
+			Sentence: fmt.Sprintf(
+				"The level of %s %s, which cannot be; the first time at seq %d.",
+				name,
+				what,
+				w.seqs[0],
+			),
 			Evidence: Evidence{Seqs: w.seqs, Numbers: Numbers{
-				{"below_zero_events", float64(w.below)}, {"above_capacity_events", float64(w.above)}, {"extreme_level", float64(w.extreme)},
+				{"below_zero_events", float64(w.below)},
+				{"above_capacity_events", float64(w.above)},
+				{"extreme_level", float64(w.extreme)},
 			}},
-			Remedy: "Record operations of " + name + " inside its own critical section, with the level after each.",
+			Remedy: "Record operations of " + name + " inside its own critical section, with the " +
+				"level after each.",
 		})
 	}
 	slices.SortFunc(found, func(a, b Finding) int { return cmp.Compare(a.Sentence, b.Sentence) })
@@ -94,7 +103,11 @@ type wrongCounter struct {
 }
 
 func newCounters(m *trace.Manifest) counters {
-	c := counters{counter: map[string]bool{}, last: map[[2]string]float64{}, wrong: map[string]*wrongCounter{}}
+	c := counters{
+		counter: map[string]bool{},
+		last:    map[[2]string]float64{},
+		wrong:   map[string]*wrongCounter{},
+	}
 	for _, x := range m.Metrics {
 		c.counter[x.Name] = x.Kind == "counter"
 	}
@@ -137,10 +150,18 @@ func (c *counters) findings() []Finding {
 		}
 		found = append(found, Finding{
 			Check: "impossible_counter", Severity: Warning,
-			Sentence: fmt.Sprintf("%s of %s %s: it wrapped, was reset, or is not what it says.", name, w.source, what),
+			Sentence: fmt.Sprintf(
+				"%s of %s %s: it wrapped, was reset, or is not what it says.",
+				name,
+				w.source,
+				what,
+			),
 			Evidence: Evidence{
-				Numbers: Numbers{{"falls", float64(w.falls)}, {"impossible_values", float64(w.impossible)}},
-				Window:  &Window{BeginNS: w.atNS, EndNS: w.atNS},
+				Numbers: Numbers{
+					{"falls", float64(w.falls)},
+					{"impossible_values", float64(w.impossible)},
+				},
+				Window: &Window{BeginNS: w.atNS, EndNS: w.atNS},
 			},
 			Remedy: "Do not judge by " + name + " in this trace; find out what resets it.",
 		})

@@ -26,8 +26,9 @@ type figures struct {
 
 func newFigures(t *trace.Trace, b *memory.Builder) *figures {
 	return &figures{
-		trace: t, memory: b, jobs: newJobFigures(&t.Manifest), stages: stageFigures{byName: map[string]*stageTimes{}},
-		rho: newRhoFigures(&t.Manifest),
+		trace: t, memory: b, jobs: newJobFigures(&t.Manifest),
+		stages: stageFigures{byName: map[string]*stageTimes{}},
+		rho:    newRhoFigures(&t.Manifest),
 	}
 }
 
@@ -69,11 +70,14 @@ func (f *figures) clock(timeNS int64) {
 func (f *figures) summary() *Summary {
 	m, l := &f.trace.Manifest, f.memory.Ledger
 	s := &Summary{
-		Jobs: f.jobs.count(), Partitions: l.PartitionCount(), Events: f.counts, Stages: f.stages.table(),
+		Jobs: f.jobs.count(), Partitions: l.PartitionCount(), Events: f.counts,
+		Stages:    f.stages.table(),
 		OpenSpans: f.openSpans, BaseBytes: m.BaseBytes,
-		Origin: m.Origin, Live: f.trace.Live, SealedBy: m.SealedBy, ProcessEnd: m.ProcessEnd, EndReason: m.EndReason,
-		Program: m.Program, Commit: m.Commit, Host: m.Host, Memory: m.Memory, Circuit: m.Circuit, Settings: m.Settings,
-		Seed: m.Seed, Loss: m.Loss, Recorder: m.Recorder, DevicePeaks: []DevicePeak{},
+		Origin: m.Origin, Live: f.trace.Live, SealedBy: m.SealedBy, ProcessEnd: m.ProcessEnd,
+		EndReason: m.EndReason,
+		Program:   m.Program, Commit: m.Commit, Host: m.Host, Memory: m.Memory, Circuit: m.Circuit,
+		Settings: m.Settings,
+		Seed:     m.Seed, Loss: m.Loss, Recorder: m.Recorder, DevicePeaks: []DevicePeak{},
 	}
 	if s.Settings == nil {
 		s.Settings = map[string]trace.Setting{}
@@ -117,7 +121,10 @@ func (f *figures) peaks(s *Summary) {
 	for device, t := range l.Devices {
 		s.DevicePeaks = append(s.DevicePeaks, DevicePeak{device, t.Peak.LiveBytes})
 	}
-	slices.SortFunc(s.DevicePeaks, func(a, b DevicePeak) int { return cmp.Compare(a.Device, b.Device) })
+	slices.SortFunc(
+		s.DevicePeaks,
+		func(a, b DevicePeak) int { return cmp.Compare(a.Device, b.Device) },
+	)
 }
 
 // warnings are doubts about the figures, each saying what it does to them.
@@ -125,13 +132,20 @@ func (f *figures) warnings(s *Summary) []string {
 	w := []string{}
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	if s.Live {
-		add("the trace is still being written, or its writer was killed: the figures are those so far")
+		add(
+			"the trace is still being written, or its writer was killed: the figures are those " +
+				"so far",
+		)
 	}
 	if s.Jobs.Submitted == 0 {
 		add("the trace has no job: peaks, makespan, proof interval and rho are not known")
 	}
 	if s.Jobs.Open > 0 {
-		add("%d of %d jobs had not ended when the trace ends: the makespan is not known", s.Jobs.Open, s.Jobs.Submitted)
+		add(
+			"%d of %d jobs had not ended when the trace ends: the makespan is not known",
+			s.Jobs.Open,
+			s.Jobs.Submitted,
+		)
 	}
 	if s.LostEvents > 0 {
 		add("%s not recorded: sums over events may be wrong", count(int(s.LostEvents), "event"))

@@ -87,8 +87,8 @@ func (f *jobFigures) count() Jobs {
 	return c
 }
 
-// makespan is first submit to last free of a job's buffer (to the last job's end where none was freed), nil while a job
-// is open.
+// makespan is first submit to last free of a job's buffer (to the last job's end where none was
+// freed), nil while a job is open.
 func (f *jobFigures) makespan() *int64 {
 	if c := f.count(); c.Submitted == 0 || c.Open > 0 || c.Submitted == c.Cancelled {
 		return nil

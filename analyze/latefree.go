@@ -13,12 +13,15 @@ import (
 
 // lateFree finds partitions' buffers that stay allocated after nothing reads them any more.
 //
-//  1. A buffer is dead from its last_use to its free. A program that frees at the end of a stage cannot do better than that, so
-//     it is overdue only from the end of the stage in which it was last used (from last_use itself, outside of any).
-//  2. Byte-seconds are capacity times time, counted for buffers that belong to a job. A buffer without a last_use
-//     event counts as used to its free.
-//  3. A finding needs min_share of all byte-seconds, or min_peak_share of the live peak, to be overdue.
-//  4. It is an error from error_peak_share of the peak on, a warning from warning_share of either on, else an info.
+//  1. A buffer is dead from its last_use to its free. A program that frees at the end of a stage
+//     cannot do better than that, so it is overdue only from the end of the stage in which it was
+//     last used (from last_use itself, outside of any).
+//  2. Byte-seconds are capacity times time, counted for buffers that belong to a job. A buffer
+//     without a last_use event counts as used to its free.
+//  3. A finding needs min_share of all byte-seconds, or min_peak_share of the live peak, to be
+//     overdue.
+//  4. It is an error from error_peak_share of the peak on, a warning from warning_share of either
+//     on, else an info.
 type lateFree struct{}
 
 const late = "late-free"
@@ -28,18 +31,38 @@ func (lateFree) Doc() Doc {
 	return Doc{
 		Name:    late,
 		Summary: "Buffers stay allocated past the end of the stage that used them last.",
-		RefutedBy: "A use of these buffers between their last_use event and their free (the event is then recorded too early); " +
-			"or a replay with early frees that peaks as high: then they were dead, but not at the peak.",
-		Remedy: "Free a buffer when the stage that used it last ends (early_free=true for a, b and c), not when the partition ends.",
+		RefutedBy: "A use of these buffers between their last_use event and their free (the " +
+			"event is then recorded too early); " +
+			"or a replay with early frees that peaks as high: then they were dead, but not at " +
+			"the peak.",
+		Remedy: "Free a buffer when the stage that used it last ends (early_free=true for a, b " +
+			"and c), not when the partition ends.",
 		Thresholds: []Threshold{
-			{Name: late + ".min_share", Default: 0.02, Meaning: "share of the byte-seconds of partitions' buffers that is overdue",
-				Source: "the prover's own runs: 1.2 % with early_free, 4.7 % without, at 2^15"},
-			{Name: late + ".min_peak_share", Default: 0.02, Meaning: "share of the live peak that is overdue",
-				Source: "the same runs: 1.1 % and 4.4 %"},
-			{Name: late + ".warning_share", Default: 0.05, Meaning: "either share from which it is a warning, not an info",
-				Source: "a replay errs by up to 3 %: what is below it and a margin cannot be told by the peak"},
-			{Name: late + ".error_peak_share", Default: 0.25, Meaning: "share of the live peak that is overdue, from which it is an error",
-				Source: "a quarter of the peak is more than any worker count gives back"},
+			{
+				Name:    late + ".min_share",
+				Default: 0.02,
+				Meaning: "share of the byte-seconds of partitions' buffers that is overdue",
+				Source:  "the prover's own runs: 1.2 % with early_free, 4.7 % without, at 2^15",
+			},
+			{
+				Name:    late + ".min_peak_share",
+				Default: 0.02,
+				Meaning: "share of the live peak that is overdue",
+				Source:  "the same runs: 1.1 % and 4.4 %",
+			},
+			{
+				Name:    late + ".warning_share",
+				Default: 0.05,
+				Meaning: "either share from which it is a warning, not an info",
+				Source: "a replay errs by up to 3 %: what is below it and a margin cannot be " +
+					"told by the peak",
+			},
+			{
+				Name:    late + ".error_peak_share",
+				Default: 0.25,
+				Meaning: "share of the live peak that is overdue, from which it is an error",
+				Source:  "a quarter of the peak is more than any worker count gives back",
+			},
 		},
 	}
 }
@@ -221,7 +244,10 @@ func (p *latePass) account(id int64, d *deadBuffer, timeNS int64) {
 // Finish implements Pass.
 func (p *latePass) Finish(s *Summary, m *memory.Report) Outcome {
 	if p.marks == 0 {
-		return Outcome{NotApplicable: "the trace has no last_use events of jobs' buffers: when a buffer died is not known"}
+		return Outcome{
+			NotApplicable: "the trace has no last_use events of jobs' buffers: when a buffer " +
+				"died is not known",
+		}
 	}
 	for id, d := range p.dead { // never freed: dead to the end of the trace
 		p.account(id, d, p.lastNS)
@@ -245,7 +271,8 @@ func (p *latePass) Finish(s *Summary, m *memory.Report) Outcome {
 	if s.Settings["early_free"].Value != "true" {
 		f.WhatIf = map[string]string{"early_free": "true"}
 	} else {
-		f.Remedy = "early_free is on already and covers a, b and c only: free " + strings.Join(p.overdueClasses(), ", ") +
+		f.Remedy = "early_free is on already and covers a, b and c only: free " +
+			"" + strings.Join(p.overdueClasses(), ", ") +
 			" where their last stage ends, too."
 	}
 	return Outcome{Findings: []Finding{f}}
@@ -296,11 +323,22 @@ func (p *latePass) overdueClasses() []string {
 }
 
 func (p *latePass) sentence(m *memory.Report, t lateClass) string {
-	text := fmt.Sprintf("%s stayed allocated past the stage that used them last: %.3g GiB·s overdue, %.0f %% of all that partitions' buffers held",
-		strings.Join(p.overdueClasses(), ", "), t.overdueArea/float64(units.GiB), 100*ratio(t.overdueArea, p.byteSeconds))
+	text := fmt.Sprintf(
+		"%s stayed allocated past the stage that used them last: %.3g GiB·s overdue, %.0f %% of "+
+			"all that partitions' buffers held",
+		strings.Join(
+			p.overdueClasses(),
+			", ",
+		),
+		t.overdueArea/float64(units.GiB),
+		100*ratio(t.overdueArea, p.byteSeconds),
+	)
 	if m.Peak != nil && p.overdueAtPeak > 0 {
-		text += fmt.Sprintf("; %s (%.0f %%) of the peak was such memory", units.Bytes(p.overdueAtPeak),
-			100*float64(p.overdueAtPeak)/float64(m.Peak.LiveBytes))
+		text += fmt.Sprintf(
+			"; %s (%.0f %%) of the peak was such memory",
+			units.Bytes(p.overdueAtPeak),
+			100*float64(p.overdueAtPeak)/float64(m.Peak.LiveBytes),
+		)
 	}
 	return text + "."
 }
@@ -315,12 +353,31 @@ func (p *latePass) evidence(m *memory.Report, t lateClass) Evidence {
 		{"overdue_at_peak_bytes", float64(p.overdueAtPeak)},
 	}}
 	if m.Peak != nil {
-		e.Numbers = append(e.Numbers, Number{"overdue_at_peak_ratio", float64(p.overdueAtPeak) / float64(m.Peak.LiveBytes)})
+		e.Numbers = append(
+			e.Numbers,
+			Number{"overdue_at_peak_ratio", float64(p.overdueAtPeak) / float64(m.Peak.LiveBytes)},
+		)
 	}
-	e.Numbers = append(e.Numbers, Number{"buffers", float64(p.frees)}, Number{"without_last_use_buffers", float64(p.unmarked)})
-	table := Table{Name: "by class", Columns: []string{"class", "buffers", "mean_overdue_ns", "overdue_gib_s", "dead_gib_s"}}
+	e.Numbers = append(
+		e.Numbers,
+		Number{"buffers", float64(p.frees)},
+		Number{"without_last_use_buffers", float64(p.unmarked)},
+	)
+	table := Table{
+		Name:    "by class",
+		Columns: []string{"class", "buffers", "mean_overdue_ns", "overdue_gib_s", "dead_gib_s"},
+	}
 	for _, c := range p.sorted() {
-		table.Rows = append(table.Rows, []any{c.class, c.buffers, c.overdueNS / c.buffers, c.overdueArea / gib, c.deadArea / gib})
+		table.Rows = append(
+			table.Rows,
+			[]any{
+				c.class,
+				c.buffers,
+				c.overdueNS / c.buffers,
+				c.overdueArea / gib,
+				c.deadArea / gib,
+			},
+		)
 		e.Buffers = append(e.Buffers, c.examples...)
 	}
 	e.Buffers = e.Buffers[:min(len(e.Buffers), MaxExamples)]

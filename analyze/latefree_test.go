@@ -17,13 +17,14 @@ func TestLateFree(t *testing.T) {
 		t.Fatalf("findings %v, want one", found)
 	}
 	f := found[0]
-	// a (as h), b and c of each of 16 partitions stay for the 2 s of b_g2; b and c were dead for 1.5 s before, but their
-	// stage still ran.
+	// a (as h), b and c of each of 16 partitions stay for the 2 s of b_g2; b and c were dead for
+	// 1.5 s before, but their stage still ran.
 	gib := 3.0 * vectorBytes / (1 << 30)
 	if got, want := number(t, f, "overdue_gib_s"), 16*2*gib; math.Abs(got/want-1) > 1e-3 {
 		t.Errorf("overdue %v GiB s, want %v", got, want)
 	}
-	if got, want := number(t, f, "dead_gib_s"), 16*2*gib+16*1.5*gib*2/3; math.Abs(got/want-1) > 1e-3 {
+	want := 16*2*gib + 16*1.5*gib*2/3
+	if got := number(t, f, "dead_gib_s"); math.Abs(got/want-1) > 1e-3 {
 		t.Errorf("dead %v GiB s, want %v", got, want)
 	}
 	if got := number(t, f, "overdue_at_peak_bytes"); got != 3*vectorBytes {
@@ -35,7 +36,8 @@ func TestLateFree(t *testing.T) {
 	if rows := f.Evidence.Tables[0].Rows; len(rows) != 4 || rows[3][0] != "aux" {
 		t.Errorf("by class %v, want b, c, h and, last, aux (freed in time)", rows)
 	}
-	if !strings.Contains(f.Sentence, "h stayed allocated past") || !strings.Contains(f.Sentence, "0.75 GiB·s") {
+	if !strings.Contains(f.Sentence, "h stayed allocated past") ||
+		!strings.Contains(f.Sentence, "0.75 GiB·s") {
 		t.Errorf("sentence %q", f.Sentence)
 	}
 }
@@ -43,7 +45,8 @@ func TestLateFree(t *testing.T) {
 func TestLateFreeIsSilentWhenEarly(t *testing.T) {
 	p := held()
 	p.bg2NS = 2e9
-	if found, s := only(t, p.run(t), "late-free"); len(found) != 0 || s.Status != analyze.StatusClean {
+	if found, s := only(t, p.run(t), "late-free"); len(found) != 0 ||
+		s.Status != analyze.StatusClean {
 		t.Errorf("%s: %v, want clean", s.Status, found)
 	}
 }
@@ -89,7 +92,8 @@ func TestLateFreeNotApplicable(t *testing.T) {
 		}
 		d.Buffers = kept
 	}
-	if _, s := only(t, p.run(t), "late-free"); s.Status != analyze.StatusNotApplicable || !strings.Contains(s.Why, "last_use") {
+	if _, s := only(t, p.run(t), "late-free"); s.Status != analyze.StatusNotApplicable ||
+		!strings.Contains(s.Why, "last_use") {
 		t.Errorf("%+v, want not applicable", s)
 	}
 }

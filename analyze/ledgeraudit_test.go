@@ -57,26 +57,32 @@ func TestAuditOfImpossibleLedgers(t *testing.T) {
 			i := find(t, d, trace.EventFree, "c", 3)
 			again := d.Buffers[i]
 			again.DeltaBytes, again.DeltaResidentBytes = 0, 0
-			again.Seq, again.TimeNS = d.Buffers[len(d.Buffers)-1].Seq+1, d.Buffers[len(d.Buffers)-1].TimeNS+1
+			again.Seq, again.TimeNS = d.Buffers[len(d.Buffers)-1].Seq+1,
+				d.Buffers[len(d.Buffers)-1].TimeNS+1
 			d.Buffers = append(d.Buffers, again)
 		}},
-		{"unmatched_free", []string{"unmatched_event", "negative_live"}, analyze.Error, func(t *testing.T, d *trace.Data) {
-			i := find(t, d, trace.EventAlloc, "key", 0)
-			d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
-		}},
-		{"negative_live", []string{"unmatched_free"}, analyze.Error, func(t *testing.T, d *trace.Data) {
-			i := find(t, d, trace.EventAlloc, "key", 0)
-			d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
-		}},
-		{"reused_id", []string{"delta_mismatch", "never_freed", "double_free", "event_after_free"}, analyze.Error, func(t *testing.T, d *trace.Data) {
-			d.Buffers[find(t, d, trace.EventAlloc, "aux", 1)].BufferID = d.Buffers[find(t, d, trace.EventAlloc, "aux", 0)].BufferID
-			d.Buffers[find(t, d, trace.EventFree, "aux", 1)].BufferID = d.Buffers[find(t, d, trace.EventAlloc, "aux", 0)].BufferID
-			for i := range d.Buffers {
-				if e := &d.Buffers[i]; e.Class == "aux" && e.BufferID == 9 {
-					e.BufferID = 5
+		{"unmatched_free", []string{"unmatched_event", "negative_live"}, analyze.Error,
+			func(t *testing.T, d *trace.Data) {
+				i := find(t, d, trace.EventAlloc, "key", 0)
+				d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
+			}},
+		{"negative_live", []string{"unmatched_free"}, analyze.Error,
+			func(t *testing.T, d *trace.Data) {
+				i := find(t, d, trace.EventAlloc, "key", 0)
+				d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
+			}},
+		{"reused_id", []string{"delta_mismatch", "never_freed", "double_free", "event_after_free"},
+			analyze.Error, func(t *testing.T, d *trace.Data) {
+				d.Buffers[find(t, d, trace.EventAlloc, "aux", 1)].BufferID = d.Buffers[find(t, d,
+					trace.EventAlloc, "aux", 0)].BufferID
+				d.Buffers[find(t, d, trace.EventFree, "aux", 1)].BufferID = d.Buffers[find(t, d,
+					trace.EventAlloc, "aux", 0)].BufferID
+				for i := range d.Buffers {
+					if e := &d.Buffers[i]; e.Class == "aux" && e.BufferID == 9 {
+						e.BufferID = 5
+					}
 				}
-			}
-		}},
+			}},
 		{"resident_over_capacity", []string{}, analyze.Error, func(t *testing.T, d *trace.Data) {
 			e := &d.Buffers[find(t, d, trace.EventReclass, "h", 2)]
 			e.ResidentBytes++
@@ -87,7 +93,8 @@ func TestAuditOfImpossibleLedgers(t *testing.T) {
 		}},
 		{"event_after_free", []string{}, analyze.Error, func(t *testing.T, d *trace.Data) {
 			e := d.Buffers[find(t, d, trace.EventLastUse, "c", 0)]
-			e.Seq, e.TimeNS = d.Buffers[len(d.Buffers)-1].Seq+1, d.Buffers[len(d.Buffers)-1].TimeNS+1
+			e.Seq, e.TimeNS = d.Buffers[len(d.Buffers)-1].Seq+1,
+				d.Buffers[len(d.Buffers)-1].TimeNS+1
 			d.Buffers = append(d.Buffers, e)
 		}},
 		{"missing_parent", []string{}, analyze.Error, func(t *testing.T, d *trace.Data) {
@@ -115,13 +122,16 @@ func TestAuditOfImpossibleLedgers(t *testing.T) {
 func TestAuditOfLoss(t *testing.T) {
 	p := held()
 	p.mutate = func(d *trace.Data) {
-		d.Manifest.Loss = []trace.Loss{{Writer: "main/3", FromNS: 5e9, ToNS: 6e9, Count: 7, Reason: "disk full"}}
+		d.Manifest.Loss = []trace.Loss{
+			{Writer: "main/3", FromNS: 5e9, ToNS: 6e9, Count: 7, Reason: "disk full"},
+		}
 		i := find(t, d, trace.EventAlloc, "key", 0)
 		d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
 	}
 	tr := p.run(t)
 	f := check(t, tr, "loss", "unmatched_free", "unmatched_event", "negative_live")
-	if f.Severity != analyze.Warning || !strings.Contains(f.Sentence, "7 events were not recorded (disk full)") {
+	if f.Severity != analyze.Warning ||
+		!strings.Contains(f.Sentence, "7 events were not recorded (disk full)") {
 		t.Errorf("finding %+v", f)
 	}
 	if f := check(t, tr, "unmatched_free", "loss", "negative_live"); f.Severity != analyze.Warning {
@@ -139,7 +149,8 @@ func TestAuditOfLeftovers(t *testing.T) {
 	if row := f.Evidence.Tables[0].Rows[0]; row[0] != "c" {
 		t.Errorf("by class %v, want c", row)
 	}
-	p.mutate = func(d *trace.Data) { cut(d, 150) } // killed early: what its open jobs hold is no leak
+	// killed early: what its open jobs hold is no leak
+	p.mutate = func(d *trace.Data) { cut(d, 150) }
 	if found, _ := only(t, p.run(t), "ledger-audit"); len(found) != 0 {
 		t.Errorf("findings %v in a killed run, want none", found)
 	}
@@ -152,17 +163,29 @@ func TestAuditOfRSS(t *testing.T) {
 		rss         func(live int64) float64
 		peak        *trace.PeakRSS
 	}{
-		{"unexplained", "remainder_large", 8 << 20, func(live int64) float64 { return float64(live)*1.5 + 8<<20 }, nil},
-		{"explained by the base", "", 200 << 20, func(live int64) float64 { return float64(live) + 200<<20 }, nil},
-		{"follows the ledger", "", 8 << 20, func(live int64) float64 { return float64(live)*1.02 + 8<<20 }, nil},
-		{"below the ledger", "remainder_negative", 0, func(live int64) float64 { return float64(live) * 0.7 }, nil},
-		{"peak read after the run", "peak_below_sample", 8 << 20, func(live int64) float64 { return float64(live) + 8<<20 },
+		{"unexplained", "remainder_large", 8 << 20,
+			func(live int64) float64 { return float64(live)*1.5 + 8<<20 }, nil},
+		{"explained by the " +
+			"base", "", 200 << 20, func(live int64) float64 { return float64(live) + 200<<20 },
+			nil},
+		{"follows the " +
+			"ledger", "", 8 << 20, func(live int64) float64 { return float64(live)*1.02 + 8<<20 },
+			nil},
+		{"below the " +
+			"ledger", "remainder_negative", 0,
+			func(live int64) float64 { return float64(live) * 0.7 }, nil},
+		{"peak read after the " +
+			"run", "peak_below_sample", 8 << 20,
+			func(live int64) float64 { return float64(live) + 8<<20 },
 			&trace.PeakRSS{Bytes: 72 << 20, Source: "vmhwm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := held()
 			p.rss = c.rss
-			p.mutate = func(d *trace.Data) { d.Manifest.BaseBytes, d.Manifest.PeakRSS = &c.base, c.peak }
+			p.mutate = func(d *trace.Data) {
+				d.Manifest.BaseBytes, d.Manifest.PeakRSS = &c.base,
+					c.peak
+			}
 			tr := p.run(t)
 			if c.check != "" {
 				check(t, tr, c.check)
@@ -177,7 +200,15 @@ func TestAuditOfCounters(t *testing.T) {
 	p := held()
 	p.mutate = func(d *trace.Data) {
 		for i, v := range []float64{10, 20, 5} {
-			d.Samples = append(d.Samples, trace.Sample{TimeNS: int64(i+2) * 1e9, Source: "main", Metric: "process.paging.faults.minor", Value: v})
+			d.Samples = append(
+				d.Samples,
+				trace.Sample{
+					TimeNS: int64(i+2) * 1e9,
+					Source: "main",
+					Metric: "process.paging.faults.minor",
+					Value:  v,
+				},
+			)
 		}
 	}
 	f := check(t, p.run(t), "impossible_counter")

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Number is one figure of evidence. Its name is snake_case and ends in its unit (_bytes, _ns, _ratio,
-// _partitions, _per_s …).
+// Number is one figure of evidence. Its name is snake_case and ends in its unit (_bytes, _ns,
+// _ratio, _partitions, _per_s …).
 type Number struct {
 	Name  string
 	Value float64

@@ -10,13 +10,17 @@ import (
 	"highwater/tracer/trace"
 )
 
-// queuePileup finds partitions that finished synthesis and wait for a GPU worker while holding no permit.
+// queuePileup finds partitions that finished synthesis and wait for a GPU worker while holding no
+// permit.
 //
-//  1. A partition waits unpermitted when its channel send was seen and its receive was not, and it holds no permit.
-//  2. The policy itself allows as many of them as the channel has slots (an unbounded channel: as many as there are
-//     permits). The excess is what goes beyond.
-//  3. The excess must reach min_partitions and last for min_window synthesis times: a burst that drains is no pile-up.
-//  4. It is an error when these partitions own error_share of the peak or rho is above 1, else a warning.
+//  1. A partition waits unpermitted when its channel send was seen and its receive was not, and it
+//     holds no permit.
+//  2. The policy itself allows as many of them as the channel has slots (an unbounded channel: as
+//     many as there are permits). The excess is what goes beyond.
+//  3. The excess must reach min_partitions and last for min_window synthesis times: a burst that
+//     drains is no pile-up.
+//  4. It is an error when these partitions own error_share of the peak or rho is above 1, else a
+//     warning.
 type queuePileup struct{}
 
 const pileup = "queue-pileup"
@@ -24,22 +28,43 @@ const pileup = "queue-pileup"
 // Doc implements Analyzer.
 func (queuePileup) Doc() Doc {
 	return Doc{
-		Name:    pileup,
-		Summary: "Partitions finished synthesis and piled up before the GPU workers without a permit, so nothing bounds them.",
-		RefutedBy: "The same run with the permit held until the send is accepted peaking as high; " +
-			"or permits still held by the waiting partitions (level of the permit resource at the peak).",
-		Remedy: "Hold the synthesis permit until the channel has accepted the partition (permit_release=send_accepted): then at most " +
-			"partition_workers + channel_capacity + gpu_workers partitions are in flight. A larger channel does not bound " +
-			"memory while the permit is released early.",
+		Name: pileup,
+		Summary: "Partitions finished synthesis and piled up before the GPU workers without a " +
+			"permit, so nothing bounds them.",
+		RefutedBy: "The same run with the permit held until the send is accepted peaking as " +
+			"high; or permits still held by the waiting partitions (level of the permit " +
+			"resource at the peak).",
+		Remedy: "Hold the synthesis permit until the channel has accepted the partition " +
+			"(permit_release=send_accepted): then at most partition_workers + " +
+			"channel_capacity + gpu_workers partitions are in flight. A larger channel does " +
+			"not bound memory while the permit is released early.",
 		Thresholds: []Threshold{
-			{Name: pileup + ".min_partitions", Default: 2, Meaning: "partitions beyond what the policy allows, at the least",
-				Source: "one more than a hand-over between two workers can leave waiting for a moment"},
-			{Name: pileup + ".min_window", Default: 1, Meaning: "how long the excess lasts, in mean synthesis times",
-				Source: "shared/cuzk.md 6.2: backlog growing for longer than synthesis takes"},
-			{Name: pileup + ".error_share", Default: 0.25, Meaning: "share of the peak that these partitions own, from which it is an error",
-				Source: "a quarter of the peak is more than any worker count gives back"},
-			{Name: pileup + ".error_rho", Default: 1, Meaning: "rho above which it is an error: the backlog grows as long as the run lasts",
-				Source: "shared/design.md; shared/cuzk.md 1.4"},
+			{
+				Name:    pileup + ".min_partitions",
+				Default: 2,
+				Meaning: "partitions beyond what the policy allows, at the least",
+				Source: "one more than a hand-over between two workers can leave waiting for a " +
+					"moment",
+			},
+			{
+				Name:    pileup + ".min_window",
+				Default: 1,
+				Meaning: "how long the excess lasts, in mean synthesis times",
+				Source:  "a burst that drains while the next partitions are made is no backlog",
+			},
+			{
+				Name:    pileup + ".error_share",
+				Default: 0.25,
+				Meaning: "share of the peak that these partitions own, from which it is an error",
+				Source:  "a quarter of the peak is more than any worker count gives back",
+			},
+			{
+				Name:    pileup + ".error_rho",
+				Default: 1,
+				Meaning: "rho above which it is an error: the backlog grows as long as the run " +
+					"lasts",
+				Source: "growth is pw/S - gw/g a second: positive exactly above 1",
+			},
 		},
 	}
 }
@@ -144,12 +169,19 @@ func (p *pileupPass) Finish(s *Summary, m *memory.Report) Outcome {
 	}
 	switch {
 	case p.sends == 0:
-		return Outcome{NotApplicable: "the trace has no channel: no partition was seen to wait between synthesis and a GPU worker"}
+		return Outcome{
+			NotApplicable: "the trace has no channel: no partition was seen to wait between " +
+				"synthesis and a GPU worker",
+		}
 	case p.permitted == 0:
-		return Outcome{NotApplicable: "the trace has no permit events: whether a waiting partition holds one is not known"}
+		return Outcome{
+			NotApplicable: "the trace has no permit events: whether a waiting partition holds " +
+				"one is not known",
+		}
 	case p.max.peak.Partitions-p.allowance() < int64(p.limit("min_partitions")):
 		return Outcome{}
-	case s.RhoInputs != nil && float64(p.max.endNS-p.max.beginNS) < p.limit("min_window")*float64(s.RhoInputs.SynthesisNS):
+	case s.RhoInputs != nil &&
+		float64(p.max.endNS-p.max.beginNS) < p.limit("min_window")*float64(s.RhoInputs.SynthesisNS):
 		return Outcome{}
 	}
 	return Outcome{Findings: []Finding{p.finding(s, m)}}
@@ -165,7 +197,8 @@ func (p *pileupPass) finding(s *Summary, m *memory.Report) Finding {
 	}
 	f.Sentence = p.sentence(s, m)
 	if p.capacity == trace.Null && f.WhatIf["channel_capacity"] != "" {
-		f.Remedy = "Bound the channel (channel_capacity=" + f.WhatIf["channel_capacity"] + "): a send to an unbounded one is accepted " +
+		f.Remedy = "Bound the channel (channel_capacity=" + f.WhatIf["channel_capacity"] + "): a " +
+			"send to an unbounded one is accepted " +
 			"at once, so holding the permit until then holds nothing back."
 	}
 	return f
@@ -190,25 +223,46 @@ func (p *pileupPass) evidence(s *Summary, m *memory.Report) Evidence {
 	}
 	if s.RhoInputs != nil && p.capacity != trace.Null {
 		in := s.RhoInputs
-		n = append(n, Number{"in_flight_held_bound_partitions", float64(in.PartitionWorkers + p.capacity + in.GPUWorkers*in.Devices)})
+		n = append(
+			n,
+			Number{
+				"in_flight_held_bound_partitions",
+				float64(in.PartitionWorkers + p.capacity + in.GPUWorkers*in.Devices),
+			},
+		)
 	}
 	if a := m.Peak; a != nil {
-		n = append(n, Number{"waiting_at_peak_partitions", float64(a.UnpermittedPartitions)},
+		n = append(
+			n,
+			Number{"waiting_at_peak_partitions", float64(a.UnpermittedPartitions)},
 			Number{"waiting_at_peak_bytes", float64(a.UnpermittedBytes)},
 			Number{"peak_live_bytes", float64(a.LiveBytes)},
-			Number{"share_of_peak_ratio", float64(a.UnpermittedBytes) / math.Max(float64(a.LiveBytes), 1)})
+			Number{
+				"share_of_peak_ratio",
+				float64(a.UnpermittedBytes) / math.Max(float64(a.LiveBytes), 1),
+			},
+		)
 	}
 	if s.Rho != nil {
-		n = append(n, Number{"rho", *s.Rho}, Number{"synthesis_ns", float64(s.RhoInputs.SynthesisNS)},
-			Number{"gpu_ns", float64(s.RhoInputs.GPUNS)})
+		n = append(
+			n,
+			Number{"rho", *s.Rho},
+			Number{"synthesis_ns", float64(s.RhoInputs.SynthesisNS)},
+			Number{"gpu_ns", float64(s.RhoInputs.GPUNS)},
+		)
 	}
 	if ns, ok := p.timeToLimit(s); ok {
-		n = append(n, Number{"memory_limit_bytes", float64(s.Memory.EffectiveBytes)}, Number{"time_to_limit_ns", ns})
+		n = append(
+			n,
+			Number{"memory_limit_bytes", float64(s.Memory.EffectiveBytes)},
+			Number{"time_to_limit_ns", ns},
+		)
 	}
 	return Evidence{Numbers: n, Window: &Window{BeginNS: p.max.beginNS, EndNS: p.max.endNS}}
 }
 
-// timeToLimit is how long the backlog, had it gone on growing, would take from the peak to the memory limit.
+// timeToLimit is how long the backlog, had it gone on growing, would take from the peak to the
+// memory limit.
 func (p *pileupPass) timeToLimit(s *Summary) (float64, bool) {
 	at := s.PeakRSSBytes
 	if at == nil {
@@ -226,17 +280,32 @@ func (p *pileupPass) sentence(s *Summary, m *memory.Report) string {
 	if p.capacity != trace.Null {
 		room = "a channel of " + count(int(p.capacity), "slot")
 	}
-	text := fmt.Sprintf("Up to %s had finished synthesis and waited for a GPU worker without a permit (%s)",
-		count(int(p.max.peak.Partitions), "partition"), room)
+	text := fmt.Sprintf(
+		"Up to %s had finished synthesis and waited for a GPU worker without a permit (%s)",
+		count(int(p.max.peak.Partitions), "partition"),
+		room,
+	)
 	if a := m.Peak; a != nil && a.UnpermittedBytes > 0 {
-		text += fmt.Sprintf("; at the peak they held %s of %s (%.0f %%)", units.Bytes(a.UnpermittedBytes), units.Bytes(a.LiveBytes),
-			100*float64(a.UnpermittedBytes)/float64(a.LiveBytes))
+		text += fmt.Sprintf(
+			"; at the peak they held %s of %s (%.0f %%)",
+			units.Bytes(a.UnpermittedBytes),
+			units.Bytes(a.LiveBytes),
+			100*float64(a.UnpermittedBytes)/float64(a.LiveBytes),
+		)
 	}
 	if p.growth() > 0 {
-		text += fmt.Sprintf("; the backlog grew by %.2g partitions/s for %s", p.growth(), units.Nanos(p.max.peakNS-p.max.beginNS))
+		text += fmt.Sprintf(
+			"; the backlog grew by %.2g partitions/s for %s",
+			p.growth(),
+			units.Nanos(p.max.peakNS-p.max.beginNS),
+		)
 	}
 	if s.Rho != nil && *s.Rho > 1 {
-		text += fmt.Sprintf(", because synthesis offers %.2g times what the GPU side can take (rho %.2f)", *s.Rho, *s.Rho)
+		text += fmt.Sprintf(
+			", because synthesis offers %.2g times what the GPU side can take (rho %.2f)",
+			*s.Rho,
+			*s.Rho,
+		)
 	}
 	return text + "."
 }

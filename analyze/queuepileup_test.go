@@ -17,10 +17,11 @@ func TestPileupOfTheIncident(t *testing.T) {
 	if f.Severity != analyze.Error {
 		t.Errorf("severity %s, want error", f.Severity)
 	}
-	// 16 partitions; synthesis makes 2 a second, the GPU side takes one in 2 s: when the last is synthesised at 8 s, the GPU worker holds
-	// its fourth, and 12 wait.
+	// 16 partitions; synthesis makes 2 a second, the GPU side takes one in 2 s: when the last is
+	// synthesised at 8 s, the GPU worker holds its fourth, and 12 wait.
 	for name, want := range map[string]float64{
-		"waiting_max_partitions": 12, "waiting_at_peak_partitions": 10, "waiting_at_peak_bytes": 10 * 4 * vectorBytes, "allowed_partitions": 1,
+		"waiting_max_partitions": 12, "waiting_at_peak_partitions": 10,
+		"waiting_at_peak_bytes": 10 * 4 * vectorBytes, "allowed_partitions": 1,
 		"in_flight_held_bound_partitions": 4,
 	} {
 		if got := number(t, f, name); got != want {
@@ -33,7 +34,8 @@ func TestPileupOfTheIncident(t *testing.T) {
 	if f.WhatIf["permit_release"] != "send_accepted" || len(f.WhatIf) != 1 {
 		t.Errorf("what if %v, want the permit held until the send is accepted", f.WhatIf)
 	}
-	if w := f.Evidence.Window; w == nil || w.BeginNS < 3e9 || w.BeginNS > 4e9 || w.EndNS < 30e9 || w.EndNS > 32e9 {
+	if w := f.Evidence.Window; w == nil || w.BeginNS < 3e9 || w.BeginNS > 4e9 || w.EndNS < 30e9 ||
+		w.EndNS > 32e9 {
 		t.Errorf("window %+v, want from 3 s (the third partition waits) to about 31 s", w)
 	}
 	if !strings.Contains(f.Sentence, "Up to 12 partitions") {
@@ -45,16 +47,19 @@ func TestPileupIsSilent(t *testing.T) {
 	quick := incident()
 	quick.gpuNS = 4e8 // rho 0.8
 	burst := incident()
-	burst.jobs, burst.partitions, burst.permits, burst.gpuNS = 1, 4, 4, 2e8 // a herd that drains at once
+	// a herd that drains at once
+	burst.jobs, burst.partitions, burst.permits, burst.gpuNS = 1, 4, 4, 2e8
 	pickup, freed := incident(), incident()
 	pickup.release, freed.release = "gpu_pickup", "freed"
 	wide := held()
 	wide.capacity = 6
 	for name, p := range map[string]pipe{
-		"held until the send is accepted": held(), "rho below 1": quick, "a burst that drains": burst, "a wide channel with held permits": wide,
+		"held until the send is accepted": held(), "rho below 1": quick,
+		"a burst that drains": burst, "a wide channel with held permits": wide,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found, s := only(t, p.run(t), "queue-pileup"); len(found) != 0 || s.Status != analyze.StatusClean {
+			if found, s := only(t, p.run(t), "queue-pileup"); len(found) != 0 ||
+				s.Status != analyze.StatusClean {
 				t.Errorf("%s: %v, want clean", s.Status, found)
 			}
 		})
@@ -90,10 +95,12 @@ func TestPileupNotApplicable(t *testing.T) {
 		}
 		return p
 	}
-	for resource, want := range map[string]string{"channel": "no channel", "permit": "no permit events"} {
+	for resource, want := range map[string]string{"channel": "no channel", "permit": "no permit " +
+		"events"} {
 		t.Run(resource, func(t *testing.T) {
 			found, s := only(t, without(resource).run(t), "queue-pileup")
-			if len(found) != 0 || s.Status != analyze.StatusNotApplicable || !strings.Contains(s.Why, want) {
+			if len(found) != 0 || s.Status != analyze.StatusNotApplicable ||
+				!strings.Contains(s.Why, want) {
 				t.Errorf("%+v %v, want not applicable: %s", s, found, want)
 			}
 		})
@@ -102,11 +109,27 @@ func TestPileupNotApplicable(t *testing.T) {
 
 func TestPileupThreshold(t *testing.T) {
 	tr := incident().run(t)
-	r := run(t, tr, analyze.Options{Only: []string{"queue-pileup"}, Thresholds: map[string]float64{"queue-pileup.min_partitions": 12}})
+	r := run(
+		t,
+		tr,
+		analyze.Options{
+			Only:       []string{"queue-pileup"},
+			Thresholds: map[string]float64{"queue-pileup.min_partitions": 12},
+		},
+	)
 	if len(r.Findings) != 0 {
 		t.Errorf("findings %v although 11 partitions are below the threshold", r.Findings)
 	}
-	r = run(t, tr, analyze.Options{Thresholds: map[string]float64{"queue-pileup.error_share": 2, "queue-pileup.error_rho": 9}})
+	r = run(
+		t,
+		tr,
+		analyze.Options{
+			Thresholds: map[string]float64{
+				"queue-pileup.error_share": 2,
+				"queue-pileup.error_rho":   9,
+			},
+		},
+	)
 	if r.Worst() != analyze.Warning {
 		t.Errorf("worst %q, want warning", r.Worst())
 	}
@@ -122,7 +145,12 @@ func TestPileupWhileKilled(t *testing.T) {
 	tr := p.run(t)
 	r := run(t, tr, analyze.Options{})
 	if r.MakespanNS != nil || r.ProofIntervalNS != nil || r.Jobs.Open == 0 || r.OpenSpans == 0 {
-		t.Errorf("makespan %v, jobs %+v, open spans %d of a killed run", r.MakespanNS, r.Jobs, r.OpenSpans)
+		t.Errorf(
+			"makespan %v, jobs %+v, open spans %d of a killed run",
+			r.MakespanNS,
+			r.Jobs,
+			r.OpenSpans,
+		)
 	}
 	if r.Worst() != analyze.Error || r.Findings[0].ID != "queue-pileup" || len(r.Findings) != 1 {
 		t.Errorf("findings %v, want the pile-up alone", r.Findings)

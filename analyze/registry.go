@@ -26,14 +26,16 @@ type Doc struct {
 	Thresholds []Threshold
 }
 
-// Pass is one run of an analyzer: it observes the walk, after the memory builder and the figures, then answers.
+// Pass is one run of an analyzer: it observes the walk, after the memory builder and the figures,
+// then answers.
 type Pass interface {
 	memory.Observer
 	Finish(s *Summary, m *memory.Report) Outcome
 }
 
-// Outcome is a pass's answer. Findings may leave ID, RefutedBy, Remedy, Page and Thresholds empty: they are then
-// the analyzer's. NotApplicable says what the trace lacks, "" where the pass could look.
+// Outcome is a pass's answer. Findings may leave ID, RefutedBy, Remedy, Page and Thresholds empty:
+// they are then the analyzer's. NotApplicable says what the trace lacks, "" where the pass could
+// look.
 type Outcome struct {
 	Findings      []Finding
 	NotApplicable string
@@ -75,19 +77,28 @@ func choose(opts Options) ([]Analyzer, map[string]float64, error) {
 	}
 	for name, v := range opts.Thresholds {
 		if _, ok := values[name]; !ok {
-			return nil, nil, fmt.Errorf("choose thresholds: no threshold %q: there are %s", name, strings.Join(thresholds, ", "))
+			return nil, nil, fmt.Errorf(
+				"choose thresholds: no threshold %q: there are %s",
+				name,
+				strings.Join(thresholds, ", "),
+			)
 		}
 		values[name] = v
 	}
 	for _, name := range opts.Only {
 		if !slices.Contains(names, name) {
-			return nil, nil, fmt.Errorf("choose analyzers: no analyzer %q: there are %s", name, strings.Join(names, ", "))
+			return nil, nil, fmt.Errorf(
+				"choose analyzers: no analyzer %q: there are %s",
+				name,
+				strings.Join(names, ", "),
+			)
 		}
 	}
 	if len(opts.Only) == 0 {
 		return all, values, nil
 	}
-	return slices.DeleteFunc(all, func(a Analyzer) bool { return !slices.Contains(opts.Only, a.Doc().Name) }), values, nil
+	unwanted := func(a Analyzer) bool { return !slices.Contains(opts.Only, a.Doc().Name) }
+	return slices.DeleteFunc(all, unwanted), values, nil
 }
 
 // complete fills what a finding leaves to its analyzer.

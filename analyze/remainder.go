@@ -9,7 +9,8 @@ import (
 	"highwater/internal/units"
 )
 
-// shortPeak finds a peak RSS that lies below a sample of the same phase: it was read too late, or of another process.
+// shortPeak finds a peak RSS that lies below a sample of the same phase: it was read too late, or
+// of another process.
 func (p *auditPass) shortPeak(m *memory.Report) *Finding {
 	r := m.Remainder
 	if r == nil || r.PeakRSSBytes == nil || r.AtRSSPeak == nil {
@@ -21,13 +22,22 @@ func (p *auditPass) shortPeak(m *memory.Report) *Finding {
 	}
 	return &Finding{
 		Check: "peak_below_sample", Severity: Error,
-		Sentence: fmt.Sprintf("The peak RSS of the trace (%s, %s) lies below a sample of the same run (%s): it is not a peak.",
-			units.Bytes(*r.PeakRSSBytes), r.PeakRSSSource, units.Bytes(sample)),
+		Sentence: fmt.Sprintf(
+			"The peak RSS of the trace (%s, %s) lies below a sample of the same run (%s): it is "+
+				"not a peak.",
+			units.Bytes(*r.PeakRSSBytes),
+			r.PeakRSSSource,
+			units.Bytes(sample),
+		),
 		Evidence: Evidence{
-			Numbers: Numbers{{"peak_rss_bytes", float64(*r.PeakRSSBytes)}, {"highest_sample_bytes", float64(sample)}},
-			Window:  &Window{BeginNS: r.AtRSSPeak.TimeNS, EndNS: r.AtRSSPeak.TimeNS},
+			Numbers: Numbers{
+				{"peak_rss_bytes", float64(*r.PeakRSSBytes)},
+				{"highest_sample_bytes", float64(sample)},
+			},
+			Window: &Window{BeginNS: r.AtRSSPeak.TimeNS, EndNS: r.AtRSSPeak.TimeNS},
 		},
-		Remedy: "Take VmHWM at the end of the phase, reset at its beginning; RSS read after the run is no peak.",
+		Remedy: "Take VmHWM at the end of the phase, reset at its beginning; RSS read after the " +
+			"run is no peak.",
 	}
 }
 
@@ -50,17 +60,31 @@ func (p *auditPass) remainder(m *memory.Report) *Finding {
 	}
 	f := &Finding{
 		Check: "remainder_large", Severity: Warning,
-		Sentence: fmt.Sprintf("At the highest RSS sample (%s) the ledger explains %s: %s (%.0f %%) is neither in the ledger nor in the base.",
-			units.Bytes(at.RSSBytes), units.Bytes(at.ResidentBytes), units.Bytes(unexplained), 100*share),
+		Sentence: fmt.Sprintf(
+			"At the highest RSS sample (%s) the ledger explains %s: %s (%.0f %%) is neither in "+
+				"the ledger nor in the base.",
+			units.Bytes(
+				at.RSSBytes,
+			),
+			units.Bytes(at.ResidentBytes),
+			units.Bytes(unexplained),
+			100*share,
+		),
 		Evidence: remainderEvidence(r, at),
-		Remedy: "Record the buffers that are missing, or find what keeps freed memory resident (a garbage-collected heap, allocator " +
+		Remedy: "Record the buffers that are missing, or find what keeps freed memory resident " +
+			"(a garbage-collected heap, allocator " +
 			"arenas); predictions of RSS carry this remainder along.",
 	}
-	f.Evidence.Numbers = append(f.Evidence.Numbers, Number{"unexplained_bytes", float64(unexplained)}, Number{"unexplained_ratio", share})
+	f.Evidence.Numbers = append(
+		f.Evidence.Numbers,
+		Number{"unexplained_bytes", float64(unexplained)},
+		Number{"unexplained_ratio", share},
+	)
 	return f
 }
 
-// negative finds a ledger that claims more than the kernel saw, be the estimated buffers as small as they may.
+// negative finds a ledger that claims more than the kernel saw, be the estimated buffers as small
+// as they may.
 func (p *auditPass) negative(m *memory.Report) *Finding {
 	r := m.Remainder
 	if r == nil || r.Smallest == nil {
@@ -73,10 +97,17 @@ func (p *auditPass) negative(m *memory.Report) *Finding {
 	}
 	return &Finding{
 		Check: "remainder_negative", Severity: Warning,
-		Sentence: fmt.Sprintf("RSS (%s) was %s below what the ledger counts as touched (%s, estimates left out).",
-			units.Bytes(at.RSSBytes), units.Bytes(short), units.Bytes(at.ResidentBytes-at.EstimatedBytes)),
+		Sentence: fmt.Sprintf(
+			"RSS (%s) was %s below what the ledger counts as touched (%s, estimates left out).",
+			units.Bytes(
+				at.RSSBytes,
+			),
+			units.Bytes(short),
+			units.Bytes(at.ResidentBytes-at.EstimatedBytes),
+		),
 		Evidence: remainderEvidence(r, at),
-		Remedy: "Look for buffers whose fill is recorded before their pages are touched, frees recorded late, estimates that are too high, " +
+		Remedy: "Look for buffers whose fill is recorded before their pages are touched, frees " +
+			"recorded late, estimates that are too high, " +
 			"or memory in swap.",
 	}
 }

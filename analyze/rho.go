@@ -7,15 +7,16 @@ import (
 	"highwater/tracer/trace"
 )
 
-// rhoFigures measures S, g and l: what a partition takes of a synthesis worker, of a GPU worker and of the device's lock,
-// at the concurrency of the recorded run, waiting excluded.
+// rhoFigures measures S, g and l: what a partition takes of a synthesis worker, of a GPU worker and
+// of the device's lock, at the concurrency of the recorded run, waiting excluded.
 //
-//  1. S is the time of the witness and synthesis spans of a partition, g that of stage_in and prove_start (and
-//     of b_g2 where split_proving is false, because the GPU worker runs it then).
-//  2. From a span is taken whatever its partition waited meanwhile: from request to acquire of a permit, budget
-//     or lock, from send to sent, and spans of kind wait.
+//  1. S is the time of the witness and synthesis spans of a partition, g that of stage_in and
+//     prove_start (and of b_g2 where split_proving is false, because the GPU worker runs it then).
+//  2. From a span is taken whatever its partition waited meanwhile: from request to acquire of a
+//     permit, budget or lock, from send to sent, and spans of kind wait.
 //  3. l is the time from the lock's acquire to its release.
-//  4. Each is summed over partitions whose synthesis (prove_start) ended without error and divided by their number.
+//  4. Each is summed over partitions whose synthesis (prove_start) ended without error and divided
+//     by their number.
 type rhoFigures struct {
 	manifest *trace.Manifest
 	kinds    map[string]string
@@ -67,8 +68,12 @@ type meanTime struct{ sum, count int64 }
 
 func newRhoFigures(m *trace.Manifest) rhoFigures {
 	f := rhoFigures{
-		manifest: m, kinds: map[string]string{}, waits: map[partitionKey]*waitClock{}, open: map[int64]openStage{},
-		gpuStage: map[string]bool{trace.StageStageIn: true, trace.StageProveStart: true}, workers: map[int64]bool{},
+		manifest: m, kinds: map[string]string{}, waits: map[partitionKey]*waitClock{},
+		open: map[int64]openStage{},
+		gpuStage: map[string]bool{
+			trace.StageStageIn:    true,
+			trace.StageProveStart: true,
+		}, workers: map[int64]bool{},
 	}
 	for _, r := range m.Resources {
 		f.kinds[r.Name] = r.Kind
@@ -180,7 +185,8 @@ func (f *rhoFigures) end(s *trace.Span) {
 // result is rho with its terms; both nil where a term is not known.
 func (f *rhoFigures) result() (*float64, *RhoInputs) {
 	in := RhoInputs{
-		PartitionWorkers: f.permits(), GPUWorkers: f.setting("gpu_workers"), Devices: f.setting("devices"),
+		PartitionWorkers: f.permits(), GPUWorkers: f.setting("gpu_workers"),
+		Devices: f.setting("devices"),
 	}
 	if in.Devices <= 0 {
 		in.Devices = int64(max(f.locks, 1))

@@ -10,8 +10,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Run analyzes t in one pass. An unknown analyzer or threshold name is an error that lists those there are; any other
-// error is about reading the trace.
+// Run analyzes t in one pass. An unknown analyzer or threshold name is an error that lists those
+// there are; any other error is about reading the trace.
 func Run(t *trace.Trace, opts Options) (*Report, error) {
 	chosen, values, err := choose(opts)
 	if err != nil {
@@ -28,11 +28,19 @@ func Run(t *trace.Trace, opts Options) (*Report, error) {
 	if err := memory.Walk(t, observers...); err != nil {
 		return nil, err
 	}
-	r := &Report{Summary: f.summary(), Attribution: b.Report(), Findings: []Finding{}, NotApplicable: []Status{}}
+	r := &Report{
+		Summary:       f.summary(),
+		Attribution:   b.Report(),
+		Findings:      []Finding{},
+		NotApplicable: []Status{},
+	}
 	for i, a := range chosen {
 		r.take(a.Doc(), passes[i].Finish(r.Summary, r.Attribution), values)
 	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(b.Severity.rank(), a.Severity.rank()) })
+	slices.SortStableFunc(
+		r.Findings,
+		func(a, b Finding) int { return cmp.Compare(b.Severity.rank(), a.Severity.rank()) },
+	)
 	r.Verdict = r.verdict()
 	return r, nil
 }
@@ -59,12 +67,19 @@ func (r *Report) verdict() string {
 	if len(r.Findings) > 0 {
 		return r.Findings[0].Sentence
 	}
-	v := fmt.Sprintf("Nothing found by %s", count(len(r.Analyzers)-len(r.NotApplicable), "analyzer"))
+	v := fmt.Sprintf(
+		"Nothing found by %s",
+		count(len(r.Analyzers)-len(r.NotApplicable), "analyzer"),
+	)
 	if n := len(r.NotApplicable); n > 0 {
 		v += fmt.Sprintf(" (%d not applicable)", n)
 	}
 	if p := r.Attribution.Peak; p != nil && len(p.ByClass) > 0 {
-		v += fmt.Sprintf("; live bytes peaked at %s, most of it %s", units.Bytes(p.LiveBytes), p.ByClass[0].Name)
+		v += fmt.Sprintf(
+			"; live bytes peaked at %s, most of it %s",
+			units.Bytes(p.LiveBytes),
+			p.ByClass[0].Name,
+		)
 	}
 	return v + "."
 }

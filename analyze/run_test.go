@@ -47,7 +47,8 @@ func TestFiveFiguresStandAtTopLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{
-		"peak_rss_bytes", "peak_live_bytes", "makespan_ns", "proof_interval_ns", "rho", "findings", "not_applicable", "memory",
+		"peak_rss_bytes", "peak_live_bytes", "makespan_ns", "proof_interval_ns", "rho", "findings",
+		"not_applicable", "memory",
 		"verdict", "settings",
 	} {
 		if _, ok := top[key]; !ok {
@@ -66,11 +67,14 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 		opts analyze.Options
 		want string
 	}{
-		{"analyzer", analyze.Options{Only: []string{"queue-pile"}}, "queue-pileup, late-free, ledger-audit"},
-		{"threshold", analyze.Options{Thresholds: map[string]float64{"late-free.share": 1}}, "late-free.min_share"},
+		{"analyzer", analyze.Options{Only: []string{"queue-pile"}}, "queue-pileup, late-free, " +
+			"ledger-audit"},
+		{"threshold", analyze.Options{Thresholds: map[string]float64{"late-free.share": 1}},
+			"late-free.min_share"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := analyze.Run(tr, c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := analyze.Run(tr, c.opts); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that lists %s", err, c.want)
 			}
 		})
@@ -95,7 +99,8 @@ func TestHealthyRunIsClean(t *testing.T) {
 func TestEveryAnalyzerIsDocumented(t *testing.T) {
 	for _, a := range analyze.All() {
 		d := a.Doc()
-		if d.Name == "" || d.Summary == "" || d.RefutedBy == "" || d.Remedy == "" || len(d.Thresholds) == 0 {
+		if d.Name == "" || d.Summary == "" || d.RefutedBy == "" || d.Remedy == "" ||
+			len(d.Thresholds) == 0 {
 			t.Errorf("%s: documentation incomplete: %+v", d.Name, d)
 		}
 		for _, x := range d.Thresholds {

@@ -5,26 +5,33 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Summary is what a trace says in figures: the five of the design first, then what they rest on. A nil pointer is "not
-// known", never 0. Its JSON is the `--json` output of `highwater info`, and the head of `analyze`'s and `prove`'s.
+// Summary is what a trace says in figures: the five of the design first, then what they rest on. A
+// nil pointer is "not known", never 0. Its JSON is the `--json` output of `highwater info`, and the
+// head of `analyze`'s and `prove`'s.
 type Summary struct {
-	PeakRSSBytes    *int64   `json:"peak_rss_bytes"`    // of the proving phase; see PeakRSSSource
-	PeakLiveBytes   *int64   `json:"peak_live_bytes"`   // host, top level, from the first job's request on
-	MakespanNS      *int64   `json:"makespan_ns"`       // first submit to last free of a job; null while a job is open
-	ProofIntervalNS *int64   `json:"proof_interval_ns"` // makespan over jobs finished
-	Rho             *float64 `json:"rho"`               // what synthesis offers over what the GPU side can take
+	PeakRSSBytes *int64 `json:"peak_rss_bytes"` // of the proving phase; see PeakRSSSource
+	// host, top level, from the first job's request on
+	PeakLiveBytes *int64 `json:"peak_live_bytes"`
+	// first submit to last free of a job; null while a job is open
+	MakespanNS      *int64 `json:"makespan_ns"`
+	ProofIntervalNS *int64 `json:"proof_interval_ns"` // makespan over jobs finished
+	// what synthesis offers over what the GPU side can take
+	Rho *float64 `json:"rho"`
 
-	PeakRSSSource string       `json:"peak_rss_source,omitempty"` // vmhwm | sampled | predicted
-	RhoInputs     *RhoInputs   `json:"rho_inputs"`                // null where rho is
-	DevicePeaks   []DevicePeak `json:"device_peaks"`              // one a device, from the first job's request on
-	Setup         SetupPeaks   `json:"setup"`                     // before the first job's request
-	BaseBytes     *int64       `json:"base_bytes"`                // RSS - ledger after loading, as measured at the time
+	PeakRSSSource string     `json:"peak_rss_source,omitempty"` // vmhwm | sampled | predicted
+	RhoInputs     *RhoInputs `json:"rho_inputs"`                // null where rho is
+	// one a device, from the first job's request on
+	DevicePeaks []DevicePeak `json:"device_peaks"`
+	Setup       SetupPeaks   `json:"setup"` // before the first job's request
+	// RSS - ledger after loading, as measured at the time
+	BaseBytes *int64 `json:"base_bytes"`
 
 	Jobs       Jobs `json:"jobs"`
 	Partitions int  `json:"partitions"` // distinct (job, partition) seen
 
-	Origin     string                   `json:"origin"`
-	Live       bool                     `json:"live"` // still being written, or killed and not yet recovered
+	Origin string `json:"origin"`
+	// still being written, or killed and not yet recovered
+	Live       bool                     `json:"live"`
 	SealedBy   string                   `json:"sealed_by,omitempty"`
 	ProcessEnd string                   `json:"process_end,omitempty"`
 	EndReason  string                   `json:"end_reason,omitempty"`
@@ -49,9 +56,12 @@ type Summary struct {
 
 // RhoInputs are the terms of rho = (pw/S) · max(g/(gw·D), l/D).
 type RhoInputs struct {
-	SynthesisNS      int64  `json:"synthesis_ns"`      // S: a synthesis worker's own time a partition, waiting excluded
-	GPUNS            int64  `json:"gpu_ns"`            // g: a GPU worker's own time a partition, waiting excluded
-	LockNS           *int64 `json:"lock_ns"`           // l: time a partition holds the device's lock; null without a lock
+	// S: a synthesis worker's own time a partition, waiting excluded
+	SynthesisNS int64 `json:"synthesis_ns"`
+	// g: a GPU worker's own time a partition, waiting excluded
+	GPUNS int64 `json:"gpu_ns"`
+	// l: time a partition holds the device's lock; null without a lock
+	LockNS           *int64 `json:"lock_ns"`
 	PartitionWorkers int64  `json:"partition_workers"` // pw
 	GPUWorkers       int64  `json:"gpu_workers"`       // gw, a device
 	Devices          int64  `json:"devices"`           // D
@@ -101,7 +111,8 @@ type Stage struct {
 	CPUNS   *int64 `json:"cpu_ns"` // sum over the spans that measured it; null where none did
 }
 
-// Summarise reads t once, in bounded memory, and computes its figures. A live or killed trace is summarised as far as it goes.
+// Summarise reads t once, in bounded memory, and computes its figures. A live or killed trace is
+// summarised as far as it goes.
 func Summarise(t *trace.Trace) (*Summary, error) {
 	b := memory.NewBuilder(&t.Manifest, false)
 	f := newFigures(t, b)

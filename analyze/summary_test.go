@@ -96,7 +96,9 @@ resource gpu_lock/0 kind=lock unit=permit capacity=1 device=0
 	if s.Rho == nil || math.Abs(*s.Rho-2.0/50*60) > 1e-9 {
 		t.Errorf("rho %v, want 2.4", s.Rho)
 	}
-	if len(s.Stages) != 3 || s.Stages[1].Name != "synthesis" || *s.Stages[1].P50NS != 40 || *s.Stages[1].CPUNS != 35 || s.Stages[0].CPUNS != nil {
+	if len(s.Stages) != 3 || s.Stages[1].Name != "synthesis" || *s.Stages[1].P50NS != 40 ||
+		*s.Stages[1].CPUNS != 35 ||
+		s.Stages[0].CPUNS != nil {
 		t.Errorf("stages %+v", s.Stages)
 	}
 	if s.Jobs != (analyze.Jobs{Submitted: 1, Finished: 1}) || s.Partitions != 1 {
@@ -104,7 +106,8 @@ resource gpu_lock/0 kind=lock unit=permit capacity=1 device=0
 	}
 }
 
-// TestPeakHoldsAtTheFirstRequest: the level at the first job's request counts even if nothing is allocated after it.
+// TestPeakHoldsAtTheFirstRequest: the level at the first job's request counts even if nothing is
+// allocated after it.
 func TestPeakHoldsAtTheFirstRequest(t *testing.T) {
 	s := summarise(t, parse(t, `
 @0  buffer alloc 1 class=key capacity_bytes=1000 resident_bytes=1000
@@ -115,7 +118,8 @@ func TestPeakHoldsAtTheFirstRequest(t *testing.T) {
 @30 queue release job job=0
 `))
 	is(t, "peak live", s.PeakLiveBytes, 1000)
-	if len(s.DevicePeaks) != 1 || s.DevicePeaks[0] != (analyze.DevicePeak{Device: 1, PeakLiveBytes: 70}) {
+	if len(s.DevicePeaks) != 1 ||
+		s.DevicePeaks[0] != (analyze.DevicePeak{Device: 1, PeakLiveBytes: 70}) {
 		t.Errorf("device peaks %+v", s.DevicePeaks)
 	}
 }
@@ -126,8 +130,17 @@ func TestSummaryWithoutJobs(t *testing.T) {
 @10 buffer free 1
 @20 sample process.memory.usage 9000
 `))
-	if s.PeakLiveBytes != nil || s.PeakRSSBytes != nil || s.MakespanNS != nil || s.ProofIntervalNS != nil || s.Rho != nil {
-		t.Errorf("figures %v %v %v %v %v without a job, want null", s.PeakLiveBytes, s.PeakRSSBytes, s.MakespanNS, s.ProofIntervalNS, s.Rho)
+	if s.PeakLiveBytes != nil || s.PeakRSSBytes != nil || s.MakespanNS != nil ||
+		s.ProofIntervalNS != nil ||
+		s.Rho != nil {
+		t.Errorf(
+			"figures %v %v %v %v %v without a job, want null",
+			s.PeakLiveBytes,
+			s.PeakRSSBytes,
+			s.MakespanNS,
+			s.ProofIntervalNS,
+			s.Rho,
+		)
 	}
 	is(t, "set-up's peak live", s.Setup.PeakLiveBytes, 1000)
 	is(t, "set-up's peak RSS", s.Setup.PeakRSSBytes, 9000)
@@ -150,13 +163,23 @@ func TestVmHWM(t *testing.T) {
 		name, samples, source string
 		want                  int64
 	}{
-		{"reset", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 300\n@12 sample process.memory.hwm 500\n", "vmhwm", 500},
-		{"rose", "@5 sample process.memory.hwm 400\n@10 queue request job job=0\n@11 sample process.memory.hwm 500\n", "vmhwm", 500},
-		{"a sample within the kernel's batching above it", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 445\n", "vmhwm", 445},
-		{"set-up's", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample process.memory.hwm 900\n", "sampled", 450},
+		{"reset", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample " +
+			"process.memory.hwm 300\n@12 sample process.memory.hwm 500\n", "vmhwm", 500},
+		{"rose", "@5 sample process.memory.hwm 400\n@10 queue request job job=0\n@11 sample " +
+			"process.memory.hwm 500\n", "vmhwm", 500},
+		{"a sample within the kernel's batching above it", "@5 sample process.memory.hwm " +
+			"900\n@10 queue request job job=0\n@11 sample process.memory.hwm 445\n", "vmhwm", 445},
+		{"set-up's", "@5 sample process.memory.hwm 900\n@10 queue request job job=0\n@11 sample " +
+			"process.memory.hwm 900\n", "sampled", 450},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := summarise(t, parse(t, c.samples+"@20 sample process.memory.usage 450\n@30 queue release job job=0\n"))
+			s := summarise(
+				t,
+				parse(
+					t,
+					c.samples+"@20 sample process.memory.usage 450\n@30 queue release job job=0\n",
+				),
+			)
 			is(t, "peak RSS", s.PeakRSSBytes, c.want)
 			if s.PeakRSSSource != c.source {
 				t.Errorf("source %q, want %q", s.PeakRSSSource, c.source)
@@ -179,10 +202,12 @@ func TestJobsByEnd(t *testing.T) {
 @9 queue release job job=1
 @10 queue cancel job job=2
 `))
-	if want := (analyze.Jobs{Submitted: 4, Finished: 1, Failed: 1, Cancelled: 1, Open: 1}); s.Jobs != want {
+	if want := (analyze.Jobs{Submitted: 4, Finished: 1, Failed: 1, Cancelled: 1,
+		Open: 1}); s.Jobs != want {
 		t.Errorf("jobs %+v, want %+v", s.Jobs, want)
 	}
-	if s.MakespanNS != nil || !strings.Contains(strings.Join(s.Warnings, " "), "1 of 4 jobs had not ended") {
+	if s.MakespanNS != nil ||
+		!strings.Contains(strings.Join(s.Warnings, " "), "1 of 4 jobs had not ended") {
 		t.Errorf("makespan %v, warnings %v: one job is open", show(s.MakespanNS), s.Warnings)
 	}
 }

@@ -1,7 +1,6 @@
 package analyze_test
 
 import (
-	"fmt"
 	"sort"
 	"strconv"
 	"testing"
@@ -9,8 +8,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// pipe is a small pipeline in virtual time that records an ordinary trace: the shape of the prover's, with fixed stage
-// times, so that a test can say what a finding must show.
+// pipe is a small pipeline in virtual time that records an ordinary trace: the shape of the
+// prover's, with fixed stage times, so that a test can say what a finding must show.
 type pipe struct {
 	jobs, partitions int
 	permits          int
@@ -111,19 +110,56 @@ func (p *pipe) start() {
 		SealedBy: trace.SealedByClose, ProcessEnd: trace.EndFinished,
 		Memory: trace.MemoryLimit{EffectiveBytes: 4 << 30, Kind: "cgroup"},
 		Settings: map[string]trace.Setting{
-			"partition_workers": {Value: strconv.Itoa(p.permits), Source: "flag"}, "gpu_workers": {Value: "1", Source: "default"},
-			"permit_release": {Value: p.release, Source: "flag"}, "split_proving": {Value: "true", Source: "default"},
+			"partition_workers": {
+				Value:  strconv.Itoa(p.permits),
+				Source: "flag",
+			}, "gpu_workers": {Value: "1", Source: "default"},
+			"permit_release": {
+				Value:  p.release,
+				Source: "flag",
+			}, "split_proving": {Value: "true", Source: "default"},
 			"early_free": {Value: strconv.FormatBool(p.earlyFree), Source: "flag"},
 		},
 		Resources: []trace.Resource{
 			{Name: "job", Kind: trace.ResourceJob, Unit: "job", Device: trace.None},
-			{Name: "permit", Kind: trace.ResourcePermit, Unit: "permit", Capacity: &permits, Order: "fifo", Device: trace.None},
-			{Name: "channel", Kind: trace.ResourceChannel, Unit: "item", Capacity: capacity, Order: "fifo", Device: trace.None},
-			{Name: "gpu_lock/0", Kind: trace.ResourceLock, Unit: "permit", Capacity: &one, Order: "fifo"},
+			{
+				Name:     "permit",
+				Kind:     trace.ResourcePermit,
+				Unit:     "permit",
+				Capacity: &permits,
+				Order:    "fifo",
+				Device:   trace.None,
+			},
+			{
+				Name:     "channel",
+				Kind:     trace.ResourceChannel,
+				Unit:     "item",
+				Capacity: capacity,
+				Order:    "fifo",
+				Device:   trace.None,
+			},
+			{
+				Name:     "gpu_lock/0",
+				Kind:     trace.ResourceLock,
+				Unit:     "permit",
+				Capacity: &one,
+				Order:    "fifo",
+			},
 		},
-		Sources: []trace.Source{{Name: "main", Kind: "process", Device: trace.None, Anchor: trace.Anchor{Kind: trace.AnchorMonotonic}}},
+		Sources: []trace.Source{
+			{
+				Name:   "main",
+				Kind:   "process",
+				Device: trace.None,
+				Anchor: trace.Anchor{Kind: trace.AnchorMonotonic},
+			},
+		},
 		Metrics: []trace.Metric{
-			{Name: "process.memory.usage", Unit: "By", Kind: "gauge"}, {Name: "process.paging.faults.minor", Unit: "{fault}", Kind: "counter"},
+			{
+				Name: "process.memory.usage",
+				Unit: "By",
+				Kind: "gauge",
+			}, {Name: "process.paging.faults.minor", Unit: "{fault}", Kind: "counter"},
 		},
 	}
 	p.alloc("key", 64<<20, -1, -1, "key_load")
@@ -266,9 +302,11 @@ func (p *pipe) alloc(class string, bytes, job, index int64, stage string) int64 
 	p.nextBuf++
 	now, seq := p.tick()
 	e := trace.BufferEvent{
-		TimeNS: now, Seq: seq, Source: "main", Event: trace.EventAlloc, BufferID: p.nextBuf, Class: class, Space: trace.SpaceHost,
-		Device: trace.None, CapacityBytes: bytes, ResidentBytes: bytes, DeltaBytes: bytes, DeltaResidentBytes: bytes,
-		Job: job, Partition: index, Worker: trace.None, Stage: stage,
+		TimeNS: now, Seq: seq, Source: "main", Event: trace.EventAlloc, BufferID: p.nextBuf,
+		Class: class, Space: trace.SpaceHost,
+		Device: trace.None, CapacityBytes: bytes, ResidentBytes: bytes, DeltaBytes: bytes,
+		DeltaResidentBytes: bytes,
+		Job:                job, Partition: index, Worker: trace.None, Stage: stage,
 	}
 	p.live[p.nextBuf] = &e
 	p.bytes += bytes
@@ -313,7 +351,8 @@ func (p *pipe) queue(resource, event string, job, index int64) {
 	p.levels[resource] = at
 	now, seq := p.tick()
 	p.data.Queues = append(p.data.Queues, trace.QueueEvent{
-		TimeNS: now, Seq: seq, Source: "main", Resource: resource, Event: event, Job: job, Partition: index, Worker: trace.None,
+		TimeNS: now, Seq: seq, Source: "main", Resource: resource, Event: event, Job: job,
+		Partition: index, Worker: trace.None,
 		Amount: 1, LevelAfter: at[0], WaitingAfter: at[1],
 	})
 }
@@ -323,8 +362,10 @@ func (p *pipe) span(stage string, x *part) (end func()) {
 	i := len(p.data.Spans)
 	now, seq := p.tick()
 	p.data.Spans = append(p.data.Spans, trace.Span{
-		BeginSeq: seq, EndSeq: trace.Null, Source: "main", SpanID: p.nextSpn, Kind: trace.KindStage, Stage: stage, Name: stage,
-		Track: fmt.Sprintf("%s/0", stage), Job: x.job, Partition: x.index, Worker: 0, Device: trace.None, Stream: trace.Null,
+		BeginSeq: seq, EndSeq: trace.Null, Source: "main", SpanID: p.nextSpn, Kind: trace.KindStage,
+		Stage: stage, Name: stage,
+		Track: stage + "/0", Job: x.job, Partition: x.index, Worker: 0, Device: trace.None,
+		Stream:  trace.Null,
 		Threads: trace.Null, BeginNS: now, EndNS: trace.Null, CPUNS: trace.Null, Bytes: trace.Null,
 	})
 	return func() {

@@ -11,8 +11,10 @@ import (
 // attribution adds up what the tally's cells held at its peak, by class, place, stage and owner.
 func (l *Ledger) attribution(t *Tally) Attribution {
 	a := Attribution{
-		LiveBytes: t.Peak.LiveBytes, ResidentBytes: t.Peak.ResidentBytes, Seq: t.Peak.Seq, TimeNS: t.Peak.TimeNS,
-		UnpermittedPartitions: t.Peak.Unpermitted.Partitions, UnpermittedBytes: t.Peak.Unpermitted.Bytes,
+		LiveBytes: t.Peak.LiveBytes, ResidentBytes: t.Peak.ResidentBytes, Seq: t.Peak.Seq,
+		TimeNS:                t.Peak.TimeNS,
+		UnpermittedPartitions: t.Peak.Unpermitted.Partitions,
+		UnpermittedBytes:      t.Peak.Unpermitted.Bytes,
 	}
 	g := newGroups()
 	t.atPeak(func(k cellKey, x amounts) {
@@ -96,7 +98,11 @@ func (g *groups) held() []Held {
 		}
 	}
 	slices.SortFunc(all, func(a, b Held) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Partition, b.Partition))
+		return cmp.Or(
+			cmp.Compare(b.Bytes, a.Bytes),
+			cmp.Compare(a.Job, b.Job),
+			cmp.Compare(a.Partition, b.Partition),
+		)
 	})
 	return all[:min(len(all), MaxPartitions)]
 }
@@ -109,7 +115,11 @@ func (g *groups) classPlaces() []ClassPlace {
 		}
 	}
 	slices.SortFunc(all, func(a, b ClassPlace) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Place, b.Place))
+		return cmp.Or(
+			cmp.Compare(b.Bytes, a.Bytes),
+			cmp.Compare(a.Class, b.Class),
+			cmp.Compare(a.Place, b.Place),
+		)
 	})
 	return all
 }

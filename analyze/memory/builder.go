@@ -7,7 +7,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Builder gathers a Report from a walk. It is an Observer; passes after it in the walk may read its Ledger.
+// Builder gathers a Report from a walk. It is an Observer; passes after it in the walk may read its
+// Ledger.
 type Builder struct {
 	Ledger *Ledger
 	RSS    *RSS
@@ -16,7 +17,8 @@ type Builder struct {
 	timeline *Timeline // nil without series
 }
 
-// NewBuilder starts a report on a trace with manifest m. Series cost some time; without them Report.Series is nil.
+// NewBuilder starts a report on a trace with manifest m. Series cost some time; without them
+// Report.Series is nil.
 func NewBuilder(m *trace.Manifest, series bool) *Builder {
 	l := NewLedger(m)
 	b := &Builder{Ledger: l, RSS: newRSS(l, series), manifest: m}
@@ -90,9 +92,9 @@ func (l *Ledger) Leftovers(visit func(Leftover)) {
 	}
 }
 
-// PeakRSS is the highest resident set of the job phase and its source, from the manifest if it stands there, else from
-// samples: VmHWM where it is known to cover this phase alone, else the highest sample. nil where neither exists or
-// there is no job.
+// PeakRSS is the highest resident set of the job phase and its source, from the manifest if it
+// stands there, else from samples: VmHWM where it is known to cover this phase alone, else the
+// highest sample. nil where neither exists or there is no job.
 func (b *Builder) PeakRSS() *trace.PeakRSS {
 	if b.Ledger.FirstRequestSeq == trace.Null {
 		return nil

@@ -5,14 +5,18 @@ type FlawKind string
 
 // Kinds of flaws.
 const (
-	FlawUnmatchedFree   FlawKind = "unmatched_free"          // a free of a buffer that was never allocated
-	FlawDoubleFree      FlawKind = "double_free"             // a second free
-	FlawUnmatchedEvent  FlawKind = "unmatched_event"         // another event of a buffer that was never allocated
-	FlawEventAfterFree  FlawKind = "event_after_free"        // another event of a freed buffer
-	FlawReusedID        FlawKind = "reused_id"               // an id allocated twice
-	FlawNegativeLive    FlawKind = "negative_live"           // the running sum fell below zero
-	FlawNegativeSize    FlawKind = "negative_size"           // a buffer's capacity or resident bytes below zero
-	FlawDeltaMismatch   FlawKind = "delta_mismatch"          // delta_bytes is not the change of capacity_bytes
+	// a free of a buffer that was never allocated
+	FlawUnmatchedFree FlawKind = "unmatched_free"
+	FlawDoubleFree    FlawKind = "double_free" // a second free
+	// another event of a buffer that was never allocated
+	FlawUnmatchedEvent FlawKind = "unmatched_event"
+	FlawEventAfterFree FlawKind = "event_after_free" // another event of a freed buffer
+	FlawReusedID       FlawKind = "reused_id"        // an id allocated twice
+	FlawNegativeLive   FlawKind = "negative_live"    // the running sum fell below zero
+	// a buffer's capacity or resident bytes below zero
+	FlawNegativeSize FlawKind = "negative_size"
+	// delta_bytes is not the change of capacity_bytes
+	FlawDeltaMismatch   FlawKind = "delta_mismatch"
 	FlawResidentOver    FlawKind = "resident_over_capacity"  // touched more than reserved
 	FlawMissingParent   FlawKind = "missing_parent"          // cut from a pool that is not alive
 	FlawChildrenOver    FlawKind = "children_over_parent"    // children hold more than their pool

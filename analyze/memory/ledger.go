@@ -28,12 +28,14 @@ type placeMark struct {
 // Place is where the owner is now.
 func (o *Owner) Place() Place { return o.place }
 
-// counts says whether the owner is a partition under way: it ends with its last free, or when its send is withdrawn.
+// counts says whether the owner is a partition under way: it ends with its last free, or when its
+// send is withdrawn.
 func (o *Owner) counts() bool {
 	return o.Partition >= 0 && !o.gone && (!o.had || o.buffers > 0)
 }
 
-// waitsUnpermitted says that the partition finished synthesis, waits for a GPU worker, and holds no permit.
+// waitsUnpermitted says that the partition finished synthesis, waits for a GPU worker, and holds no
+// permit.
 func (o *Owner) waitsUnpermitted() bool {
 	return (o.place == BlockedSend || o.place == Channel) && o.Permits <= 0
 }
@@ -58,8 +60,8 @@ type Buffer struct {
 	estimated    bool
 }
 
-// Ledger replays buffer and queue events into what is alive, whose it is and where it waits. It is an Observer; passes
-// that come after it in a walk see the state after each step.
+// Ledger replays buffer and queue events into what is alive, whose it is and where it waits. It is
+// an Observer; passes that come after it in a walk see the state after each step.
 type Ledger struct {
 	Host        *Tally
 	Devices     map[int64]*Tally
@@ -99,9 +101,10 @@ type sourceBytes struct {
 // NewLedger starts an empty ledger for a trace with manifest m.
 func NewLedger(m *trace.Manifest) *Ledger {
 	return &Ledger{
-		Host: newTally(0), Devices: map[int64]*Tally{}, FirstRequestSeq: trace.Null, FirstRequestNS: trace.Null,
-		words: newWords(), kinds: newResourceKinds(m), buffers: map[int64]*Buffer{}, owners: map[ownerKey]*Owner{},
-		sources: map[word]*sourceBytes{}, seen: idSet{},
+		Host: newTally(0), Devices: map[int64]*Tally{},
+		FirstRequestSeq: trace.Null, FirstRequestNS: trace.Null,
+		words: newWords(), kinds: newResourceKinds(m), buffers: map[int64]*Buffer{}, seen: idSet{},
+		owners: map[ownerKey]*Owner{}, sources: map[word]*sourceBytes{},
 	}
 }
 
@@ -251,7 +254,8 @@ func (l *Ledger) tally(device int64) *Tally {
 	return t
 }
 
-// deviceOf is the device an event's bytes are on, trace.None for the host. Device memory without a number is device 0's.
+// deviceOf is the device an event's bytes are on, trace.None for the host. Device memory without a
+// number is device 0's.
 func deviceOf(e *trace.BufferEvent) int64 {
 	switch {
 	case e.Space != trace.SpaceDevice:

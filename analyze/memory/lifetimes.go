@@ -2,8 +2,9 @@ package memory
 
 import "highwater/tracer/trace"
 
-// buffer takes one event of buffers.parquet. The running sums follow delta_bytes of top-level rows whatever else the
-// row says, so that they are the sums that SQL gives; everything that does not fit becomes a flaw.
+// buffer takes one event of buffers.parquet. The running sums follow delta_bytes of top-level rows
+// whatever else the row says, so that they are the sums that SQL gives; everything that does not
+// fit becomes a flaw.
 func (l *Ledger) buffer(e *trace.BufferEvent) {
 	t := l.tally(deviceOf(e))
 	b := l.buffers[e.BufferID]
@@ -80,7 +81,8 @@ func (l *Ledger) newBuffer() *Buffer {
 
 func (l *Ledger) topLevel(b *Buffer) bool { return b.ParentID == 0 && !b.OnDevice() }
 
-// move adds d to the buffer, to its owner's cell, and to the sums; what a child takes, its pool loses.
+// move adds d to the buffer, to its owner's cell, and to the sums; what a child takes, its pool
+// loses.
 func (l *Ledger) move(b *Buffer, d amounts) {
 	t := l.tally(b.device)
 	l.change(b, d)

@@ -30,7 +30,8 @@ func build(t testing.TB, text string) *memory.Report {
 	return r
 }
 
-// journey is one partition's way, step by step; each prefix of it is a trace whose peak is at the end.
+// journey is one partition's way, step by step; each prefix of it is a trace whose peak is at the
+// end.
 var journey = []struct{ line, place string }{
 	{"queue request budget job=0 partition=0 amount=90", "budget"},
 	{"queue request permit job=0 partition=0", "permit"},
@@ -70,7 +71,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesWithoutLockOrPermit: synthesis is entered by the budget, and the device by the span of prove_start.
+// TestPlacesWithoutLockOrPermit: synthesis is entered by the budget, and the device by the span of
+// prove_start.
 func TestPlacesWithoutLockOrPermit(t *testing.T) {
 	a := build(t, `
 @0 queue request job job=0
@@ -84,13 +86,19 @@ func TestPlacesWithoutLockOrPermit(t *testing.T) {
 @8 buffer alloc 3 class=c1 capacity_bytes=4 job=0
 @9 buffer alloc 4 class=srs capacity_bytes=8
 `).Peak
-	want := []memory.PlaceCount{{"synthesis", 1, 1}, {"gpu", 1, 2}, {"job", 0, 4}, {"resident", 0, 8}}
+	want := []memory.PlaceCount{
+		{"synthesis", 1, 1},
+		{"gpu", 1, 2},
+		{"job", 0, 4},
+		{"resident", 0, 8},
+	}
 	if !reflect.DeepEqual(a.Partitions, want) {
 		t.Errorf("at places %+v, want %+v", a.Partitions, want)
 	}
 }
 
-// TestPools: a child counts under its own class and owner, its pool for the rest, and sums count the pool alone.
+// TestPools: a child counts under its own class and owner, its pool for the rest, and sums count
+// the pool alone.
 func TestPools(t *testing.T) {
 	a := build(t, `
 @0 queue request job job=0
@@ -105,12 +113,14 @@ func TestPools(t *testing.T) {
 	for _, s := range a.ByClass {
 		got[s.Name] = s.Bytes
 	}
-	if want := map[string]int64{"pinned_pool": 70, "a": 30, "key": 1}; a.LiveBytes != 101 || !reflect.DeepEqual(got, want) {
+	if want := map[string]int64{"pinned_pool": 70, "a": 30, "key": 1}; a.LiveBytes != 101 ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("live %d by class %v, want 101 and %v", a.LiveBytes, got, want)
 	}
 }
 
-// TestUnpermittedAtPeak counts partitions that wait without a permit, and no longer once they gave up or were freed.
+// TestUnpermittedAtPeak counts partitions that wait without a permit, and no longer once they gave
+// up or were freed.
 func TestUnpermittedAtPeak(t *testing.T) {
 	text := `
 @0 queue request job job=0
@@ -133,12 +143,20 @@ func TestUnpermittedAtPeak(t *testing.T) {
 	} {
 		a := build(t, text+c.more+"@20 buffer alloc 9 class=key capacity_bytes=1000\n").Peak
 		if a.UnpermittedPartitions != c.partitions || a.UnpermittedBytes != c.bytes {
-			t.Errorf("after %q: %d partitions with %d bytes, want %d with %d", c.more, a.UnpermittedPartitions, a.UnpermittedBytes, c.partitions, c.bytes)
+			t.Errorf(
+				"after %q: %d partitions with %d bytes, want %d with %d",
+				c.more,
+				a.UnpermittedPartitions,
+				a.UnpermittedBytes,
+				c.partitions,
+				c.bytes,
+			)
 		}
 	}
 }
 
-// TestRemainder checks which sample stands for which moment, and that each process is compared with its own ledger.
+// TestRemainder checks which sample stands for which moment, and that each process is compared with
+// its own ledger.
 func TestRemainder(t *testing.T) {
 	r := build(t, `
 base_bytes 40
@@ -156,7 +174,9 @@ source child
 @70  buffer free 3 source=main
 @80  sample process.memory.usage 145 source=main
 `).Remainder
-	if r == nil || r.Source != "main" || r.Samples != 4 || *r.SampleGapNS != 20 || *r.BaseBytes != 40 || r.ResidentPeak != 1000 {
+	if r == nil || r.Source != "main" || r.Samples != 4 || *r.SampleGapNS != 20 ||
+		*r.BaseBytes != 40 ||
+		r.ResidentPeak != 1000 {
 		t.Fatalf("remainder %+v", r)
 	}
 	for name, c := range map[string]struct{ got, want *memory.Point }{
@@ -186,7 +206,8 @@ func TestNearestSampleMayComeBefore(t *testing.T) {
 	}
 }
 
-// TestWalkOrder: one sequence by seq, samples by time after the events of the same time, ends of spans in their place.
+// TestWalkOrder: one sequence by seq, samples by time after the events of the same time, ends of
+// spans in their place.
 func TestWalkOrder(t *testing.T) {
 	var seen []memory.StepKind
 	tr := parse(t, `
@@ -248,10 +269,14 @@ func TestProfile(t *testing.T) {
 		}
 		sums[name] += s.Value[0]
 	}
-	if want := map[string]int64{"key;key_load;no job;": 100, "a;synthesis;job 0;": 80}; !reflect.DeepEqual(sums, want) {
+	want := map[string]int64{"key;key_load;no job;": 100, "a;synthesis;job 0;": 80}
+	if !reflect.DeepEqual(sums, want) {
 		t.Errorf("stacks %v, want %v", sums, want)
 	}
-	if _, err := memory.Profile(trace.FromData(&trace.Data{})); !errors.Is(err, memory.ErrNothingLive) {
+	if _, err := memory.Profile(trace.FromData(&trace.Data{})); !errors.Is(
+		err,
+		memory.ErrNothingLive,
+	) {
 		t.Errorf("profile of nothing: %v", err)
 	}
 }

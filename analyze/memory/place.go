@@ -6,28 +6,32 @@ import (
 	"highwater/tracer/trace"
 )
 
-// Place is where a partition waits or works: the furthest that its events have reached. A buffer is where its owner is.
+// Place is where a partition waits or works: the furthest that its events have reached. A buffer is
+// where its owner is.
 type Place uint8
 
-// Places, in the order in which a partition reaches them; then Job for buffers of a job as a whole, and Resident for those of no job.
+// Places, in the order in which a partition reaches them; then Job for buffers of a job as a whole,
+// and Resident for those of no job.
 const (
-	Admission   Place = iota // its job was requested
-	Budget                   // bytes were requested
-	Permit                   // a synthesis permit was requested
-	Synthesis                // the permit was acquired (the budget where there is no permit, or synthesis began)
-	BlockedSend              // the channel was offered the partition and has not accepted it
-	Channel                  // accepted, not received
-	Pickup                   // received by a GPU worker
-	LockWait                 // the device's lock was requested
-	GPU                      // the lock was acquired, or prove_start began where there is no lock
-	Finalise                 // prove_start ended; until the last free
-	Job                      // partition -1
-	Resident                 // job -1
+	Admission Place = iota // its job was requested
+	Budget                 // bytes were requested
+	Permit                 // a synthesis permit was requested
+	// the permit was acquired (the budget where there is no permit, or synthesis began)
+	Synthesis
+	BlockedSend // the channel was offered the partition and has not accepted it
+	Channel     // accepted, not received
+	Pickup      // received by a GPU worker
+	LockWait    // the device's lock was requested
+	GPU         // the lock was acquired, or prove_start began where there is no lock
+	Finalise    // prove_start ended; until the last free
+	Job         // partition -1
+	Resident    // job -1
 	NumPlaces
 )
 
 var placeWords = [NumPlaces]string{
-	"admission", "budget", "permit", "synthesis", "blocked_send", "channel", "pickup", "lock_wait", "gpu",
+	"admission", "budget", "permit", "synthesis", "blocked_send", "channel", "pickup", "lock_wait",
+	"gpu",
 	"finalise", "job", "resident",
 }
 
@@ -78,7 +82,8 @@ func (k *resourceKinds) kind(name string) string {
 	return kind
 }
 
-// afterQueue is the place that a queue event brings its partition to. A place already passed is never gone back to.
+// afterQueue is the place that a queue event brings its partition to. A place already passed is
+// never gone back to.
 func (k *resourceKinds) afterQueue(e *trace.QueueEvent) (Place, bool) {
 	switch k.kind(e.Resource) + " " + e.Event {
 	case "budget request":

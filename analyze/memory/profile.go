@@ -14,9 +14,10 @@ import (
 // ErrNothingLive is returned by Profile for a trace in which no host buffer was ever alive.
 var ErrNothingLive = errors.New("the trace has no live host buffer to profile")
 
-// Profile is the live host bytes at their peak as a pprof profile: sample types inuse_space in bytes (the default) and
-// buffers. A sample's stack is class, stage, job, the class innermost, so that `pprof -top` lists classes and a flame graph opens
-// by job; labels give the place, the partition, and whether the bytes were past their last use.
+// Profile is the live host bytes at their peak as a pprof profile: sample types inuse_space in
+// bytes (the default) and buffers. A sample's stack is class, stage, job, the class innermost, so
+// that `pprof -top` lists classes and a flame graph opens by job; labels give the place, the
+// partition, and whether the bytes were past their last use.
 func Profile(t *trace.Trace) (*profile.Profile, error) {
 	b := NewBuilder(&t.Manifest, false)
 	if err := Walk(t, b); err != nil {
@@ -41,8 +42,10 @@ func (b *Builder) Profile() (*profile.Profile, error) {
 			PeriodType:        &profile.ValueType{Type: "space", Unit: "bytes"},
 			Period:            1,
 			TimeNanos:         b.manifest.Anchor.UnixNS + host.Peak.TimeNS,
-			Comments: []string{fmt.Sprintf("live host bytes at seq %d, %d ns after the trace's anchor",
-				host.Peak.Seq, host.Peak.TimeNS)},
+			Comments: []string{
+				fmt.Sprintf("live host bytes at seq %d, %d ns after the trace's anchor",
+					host.Peak.Seq, host.Peak.TimeNS),
+			},
 		},
 	}
 	type line struct {
@@ -52,8 +55,16 @@ func (b *Builder) Profile() (*profile.Profile, error) {
 	var lines []line
 	host.atPeak(func(k cellKey, a amounts) { lines = append(lines, line{k, a}) })
 	slices.SortFunc(lines, func(x, y line) int {
-		return cmp.Or(cmp.Compare(x.key.owner.Job, y.key.owner.Job), cmp.Compare(x.key.owner.Partition, y.key.owner.Partition),
-			cmp.Compare(x.key.class, y.key.class), cmp.Compare(x.key.stage, y.key.stage), cmp.Compare(y.bytes, x.bytes))
+		return cmp.Or(
+			cmp.Compare(x.key.owner.Job, y.key.owner.Job),
+			cmp.Compare(x.key.owner.Partition, y.key.owner.Partition),
+			cmp.Compare(
+				x.key.class,
+				y.key.class,
+			),
+			cmp.Compare(x.key.stage, y.key.stage),
+			cmp.Compare(y.bytes, x.bytes),
+		)
 	})
 	for _, l := range lines {
 		p.sample(l.key, host.placeAtPeak(l.key.owner), l.amounts)
@@ -80,9 +91,13 @@ func (p *profileBuilder) sample(k cellKey, place Place, a amounts) {
 		job = fmt.Sprintf("job %d", k.owner.Job)
 	}
 	s := &profile.Sample{
-		Location: []*profile.Location{p.frame(p.ledger.words.text[k.class]), p.frame(stage), p.frame(job)},
-		Value:    []int64{a.bytes, a.buffers},
-		Label:    map[string][]string{"place": {place.String()}},
+		Location: []*profile.Location{
+			p.frame(p.ledger.words.text[k.class]),
+			p.frame(stage),
+			p.frame(job),
+		},
+		Value: []int64{a.bytes, a.buffers},
+		Label: map[string][]string{"place": {place.String()}},
 	}
 	if k.owner.Partition >= 0 {
 		s.NumLabel = map[string][]int64{"partition": {k.owner.Partition}}

@@ -10,8 +10,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// draw makes a random valid sequence of buffer and queue events: top-level and pooled buffers in every space, resizes,
-// fills, handoffs, reclasses and last uses, with the first job's request anywhere.
+// draw makes a random valid sequence of buffer and queue events: top-level and pooled buffers in
+// every space, resizes, fills, handoffs, reclasses and last uses, with the first job's request
+// anywhere.
 type draw struct {
 	t      *rapid.T
 	d      trace.Data
@@ -42,7 +43,9 @@ func (d *draw) alloc() {
 	e := trace.BufferEvent{
 		Source: "main", BufferID: d.nextID, Device: trace.None, Worker: trace.None,
 		Class: rapid.SampledFrom([]string{"a", "b", "key", "aux"}).Draw(d.t, "class"),
-		Space: rapid.SampledFrom([]string{trace.SpaceHost, trace.SpaceHost, trace.SpacePinned, trace.SpaceDevice}).Draw(d.t, "space"),
+		Space: rapid.SampledFrom([]string{trace.SpaceHost, trace.SpaceHost, trace.SpacePinned,
+			trace.SpaceDevice}).
+			Draw(d.t, "space"),
 		Stage: rapid.SampledFrom([]string{"", "synthesis", "prove_start"}).Draw(d.t, "stage"),
 		Job:   d.int("job", -1, 2), Partition: d.int("partition", -1, 3),
 	}
@@ -53,7 +56,9 @@ func (d *draw) alloc() {
 	if e.Space == trace.SpaceDevice {
 		e.Device = d.int("device", 0, 1)
 	}
-	if p := d.pick("parent"); p != nil && p.ParentID == 0 && p.Space == e.Space && p.Device == e.Device && d.int("pooled", 0, 2) == 0 {
+	if p := d.pick("parent"); p != nil && p.ParentID == 0 && p.Space == e.Space &&
+		p.Device == e.Device &&
+		d.int("pooled", 0, 2) == 0 {
 		if room := p.CapacityBytes - d.childBytes(p.BufferID); room > 0 {
 			e.ParentID, e.CapacityBytes = p.BufferID, min(e.CapacityBytes, room)
 		}
@@ -86,7 +91,8 @@ func (d *draw) change() {
 		return
 	}
 	switch event := rapid.SampledFrom([]string{
-		trace.EventResize, trace.EventFill, trace.EventHandoff, trace.EventReclass, trace.EventLastUse, trace.EventFree, trace.EventFree,
+		trace.EventResize, trace.EventFill, trace.EventHandoff, trace.EventReclass,
+		trace.EventLastUse, trace.EventFree, trace.EventFree,
 	}).Draw(d.t, "event"); event {
 	case trace.EventResize:
 		if e.ParentID == 0 {
@@ -134,19 +140,21 @@ func (d *draw) queue() {
 	seq, now := d.tick()
 	job, partition := d.int("job", 0, 2), d.int("partition", 0, 3)
 	op := rapid.SampledFrom([][2]string{
-		{"permit", "request"}, {"permit", "acquire"}, {"channel", "send"}, {"channel", "sent"}, {"channel", "recv"},
+		{"permit", "request"}, {"permit", "acquire"}, {"channel", "send"}, {"channel", "sent"},
+		{"channel", "recv"},
 		{"gpu_lock/0", "request"}, {"gpu_lock/0", "acquire"}, {"job", "request"},
 	}).Draw(d.t, "op")
 	if op[0] == "job" {
 		partition = -1
 	}
 	d.d.Queues = append(d.d.Queues, trace.QueueEvent{
-		Seq: seq, TimeNS: now, Source: "main", Resource: op[0], Event: op[1], Job: job, Partition: partition, Worker: trace.None, Amount: 1,
+		Seq: seq, TimeNS: now, Source: "main", Resource: op[0], Event: op[1], Job: job,
+		Partition: partition, Worker: trace.None, Amount: 1,
 	})
 }
 
-// naive is the answer computed the slow way: the running sum as SQL gives it, and what was alive at its peak, by
-// replaying everything up to there.
+// naive is the answer computed the slow way: the running sum as SQL gives it, and what was alive at
+// its peak, by replaying everything up to there.
 type naive struct {
 	peak, peakSeq int64
 	byClass       map[string]int64
@@ -197,15 +205,34 @@ func (n *naive) at(d *trace.Data) {
 		}
 	}
 	rank := map[[2]int64]int{}
-	words := []string{"admission", "permit request", "permit acquire", "channel send", "channel sent", "channel recv", "gpu_lock/0 request", "gpu_lock/0 acquire"}
+	words := []string{
+		"admission",
+		"permit request",
+		"permit acquire",
+		"channel send",
+		"channel sent",
+		"channel recv",
+		"gpu_lock/0 request",
+		"gpu_lock/0 acquire",
+	}
 	for _, e := range d.Queues {
 		for r, w := range words {
-			if k := [2]int64{e.Job, e.Partition}; e.Seq <= n.peakSeq && e.Resource+" "+e.Event == w {
+			if k := [2]int64{e.Job, e.Partition}; e.Seq <= n.peakSeq &&
+				e.Resource+" "+e.Event == w {
 				rank[k] = max(rank[k], r)
 			}
 		}
 	}
-	names := []string{"admission", "permit", "synthesis", "blocked_send", "channel", "pickup", "lock_wait", "gpu"}
+	names := []string{
+		"admission",
+		"permit",
+		"synthesis",
+		"blocked_send",
+		"channel",
+		"pickup",
+		"lock_wait",
+		"gpu",
+	}
 	n.byClass, n.byPlace, n.byOwner = map[string]int64{}, map[string]int64{}, map[[2]int64]int64{}
 	for _, e := range alive {
 		bytes := e.CapacityBytes
@@ -234,7 +261,15 @@ func agree(t *rapid.T, what string, got memory.Shares, want map[string]int64) {
 	}
 	for name := range want {
 		if have[name] != want[name] {
-			t.Fatalf("%s: %s holds %d, want %d (%v against %v)", what, name, have[name], want[name], have, want)
+			t.Fatalf(
+				"%s: %s holds %d, want %d (%v against %v)",
+				what,
+				name,
+				have[name],
+				want[name],
+				have,
+				want,
+			)
 		}
 	}
 	for name, bytes := range have {
@@ -244,7 +279,8 @@ func agree(t *rapid.T, what string, got memory.Shares, want map[string]int64) {
 	}
 }
 
-// TestPeakIsTheNaivePeak compares the streaming peak and its attribution with a replay of everything.
+// TestPeakIsTheNaivePeak compares the streaming peak and its attribution with a replay of
+// everything.
 func TestPeakIsTheNaivePeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &draw{t: t}
@@ -271,7 +307,13 @@ func TestPeakIsTheNaivePeak(t *testing.T) {
 		}
 		a := r.Peak
 		if a == nil || a.LiveBytes != want.peak || a.Seq != want.peakSeq {
-			t.Fatalf("peak %+v, want %d at seq %d\n%s", a, want.peak, want.peakSeq, trace.FormatText(&d.d))
+			t.Fatalf(
+				"peak %+v, want %d at seq %d\n%s",
+				a,
+				want.peak,
+				want.peakSeq,
+				trace.FormatText(&d.d),
+			)
 		}
 		if a.UnattributedBytes != 0 {
 			t.Fatalf("%d bytes unattributed in a sound ledger", a.UnattributedBytes)
@@ -297,7 +339,8 @@ func withoutZero(m map[string]int64) map[string]int64 {
 	return out
 }
 
-// checkSeries checks that the down-sampled series keeps the highest and the lowest value of the whole trace.
+// checkSeries checks that the down-sampled series keeps the highest and the lowest value of the
+// whole trace.
 func checkSeries(t *rapid.T, r *memory.Report, d *trace.Data) {
 	var live, high, low int64
 	first := true
@@ -319,7 +362,15 @@ func checkSeries(t *rapid.T, r *memory.Report, d *trace.Data) {
 			top, bottom = max(top, b.Max), min(bottom, b.Min)
 		}
 		if top != high || bottom != low || s.Buckets[len(s.Buckets)-1].Last != live {
-			t.Fatalf("series spans %d..%d and ends at %d, want %d..%d and %d", bottom, top, s.Buckets[len(s.Buckets)-1].Last, low, high, live)
+			t.Fatalf(
+				"series spans %d..%d and ends at %d, want %d..%d and %d",
+				bottom,
+				top,
+				s.Buckets[len(s.Buckets)-1].Last,
+				low,
+				high,
+				live,
+			)
 		}
 		return
 	}

@@ -1,9 +1,11 @@
 package memory
 
-// Report explains the bytes of a trace. Its JSON stands under `memory` in `highwater analyze --json`.
+// Report explains the bytes of a trace. Its JSON stands under `memory` in `highwater analyze
+// --json`.
 type Report struct {
-	Phase     string       `json:"phase"` // jobs: from the first job's request on; whole: the trace has no job
-	Peak      *Attribution `json:"peak"`  // of live host bytes; null where nothing was ever alive
+	// jobs: from the first job's request on; whole: the trace has no job
+	Phase     string       `json:"phase"`
+	Peak      *Attribution `json:"peak"` // of live host bytes; null where nothing was ever alive
 	Devices   []DevicePeak `json:"devices"`
 	Remainder *Remainder   `json:"remainder"` // null where no RSS was sampled
 	AtEnd     Shares       `json:"at_end"`    // live host bytes when the trace ends, by class
@@ -23,20 +25,23 @@ type Attribution struct {
 	Seq           int64 `json:"seq"`
 	TimeNS        int64 `json:"time_ns"`
 
-	ByClass      Shares       `json:"by_class"`
-	ByPlace      Shares       `json:"by_place"`
-	ByStage      Shares       `json:"by_stage"` // the stage that allocated the bytes or was handed them
+	ByClass Shares `json:"by_class"`
+	ByPlace Shares `json:"by_place"`
+	// the stage that allocated the bytes or was handed them
+	ByStage      Shares       `json:"by_stage"`
 	ByJob        Shares       `json:"by_job"`
 	ByPartition  []Held       `json:"by_partition"` // most bytes first, at most MaxPartitions
 	ClassByPlace []ClassPlace `json:"class_by_place"`
 	Partitions   []PlaceCount `json:"partitions"` // at each place that has any
 
-	// UnpermittedPartitions finished synthesis and wait without a permit; UnpermittedBytes is what they own.
+	// UnpermittedPartitions finished synthesis and wait without a permit; UnpermittedBytes is what
+	// they own.
 	UnpermittedPartitions int64 `json:"unpermitted_partitions"`
 	UnpermittedBytes      int64 `json:"unpermitted_bytes"`
 	// DeadBytes are past their last use.
 	DeadBytes int64 `json:"dead_bytes"`
-	// UnattributedBytes are live bytes that no known buffer explains: not 0 only in a damaged ledger.
+	// UnattributedBytes are live bytes that no known buffer explains: not 0 only in a damaged
+	// ledger.
 	UnattributedBytes int64 `json:"unattributed_bytes"`
 }
 
@@ -96,20 +101,23 @@ type DevicePeak struct {
 	Peak   Attribution `json:"peak"`
 }
 
-// Remainder is RSS minus the resident ledger of the process that ran the jobs (without jobs: of the first process sampled).
-// It is known only where RSS was sampled.
+// Remainder is RSS minus the resident ledger of the process that ran the jobs (without jobs: of the
+// first process sampled). It is known only where RSS was sampled.
 type Remainder struct {
-	Source        string   `json:"source"`
-	Samples       int64    `json:"samples"`
-	SampleGapNS   *int64   `json:"sample_gap_ns"`   // mean time between samples
-	BaseBytes     *int64   `json:"base_bytes"`      // RSS - ledger after loading, from the manifest
-	PeakRSSBytes  *int64   `json:"peak_rss_bytes"`  // the trace's peak RSS
-	PeakRSSSource string   `json:"peak_rss_source"` //
-	OfPeakBytes   *int64   `json:"of_peak_bytes"`   // peak RSS minus the peak of resident bytes, each at its own moment
-	ResidentPeak  int64    `json:"resident_peak_bytes"`
-	OfPeakRatio   *float64 `json:"of_peak_ratio"` // of the peak RSS
-	AtLivePeak    *Point   `json:"at_live_peak"`  // the sample nearest to the peak of live bytes
-	AtRSSPeak     *Point   `json:"at_rss_peak"`   // the highest sample
-	Largest       *Point   `json:"largest"`       // the sample with the largest remainder while jobs held buffers
-	Smallest      *Point   `json:"smallest"`      // likewise where RSS was lowest against the buffers that were measured, not estimated
+	Source        string `json:"source"`
+	Samples       int64  `json:"samples"`
+	SampleGapNS   *int64 `json:"sample_gap_ns"`   // mean time between samples
+	BaseBytes     *int64 `json:"base_bytes"`      // RSS - ledger after loading, from the manifest
+	PeakRSSBytes  *int64 `json:"peak_rss_bytes"`  // the trace's peak RSS
+	PeakRSSSource string `json:"peak_rss_source"` //
+	// peak RSS minus the peak of resident bytes, each at its own moment
+	OfPeakBytes  *int64   `json:"of_peak_bytes"`
+	ResidentPeak int64    `json:"resident_peak_bytes"`
+	OfPeakRatio  *float64 `json:"of_peak_ratio"` // of the peak RSS
+	AtLivePeak   *Point   `json:"at_live_peak"`  // the sample nearest to the peak of live bytes
+	AtRSSPeak    *Point   `json:"at_rss_peak"`   // the highest sample
+	// the sample with the largest remainder while jobs held buffers
+	Largest *Point `json:"largest"`
+	// likewise where RSS was lowest against the buffers that were measured, not estimated
+	Smallest *Point `json:"smallest"`
 }

@@ -10,8 +10,8 @@ import (
 // maxSources bounds the processes whose RSS is followed.
 const maxSources = 64
 
-// RSS follows the resident set of every process of the trace and compares it with that process's ledger. It comes after its
-// ledger in the walk.
+// RSS follows the resident set of every process of the trace and compares it with that process's
+// ledger. It comes after its ledger in the walk.
 type RSS struct {
 	ledger    *Ledger
 	processes map[string]*process
@@ -36,23 +36,27 @@ type process struct {
 	atRSSPeak, largest, smallest *Point
 	atLivePeak                   *Point
 	livePeakNS                   int64
-	awaitsAfter                  bool // the next sample may be nearer to the live peak than the last was
+	// the next sample may be nearer to the live peak than the last was
+	awaitsAfter bool
 
 	rss, remainder *Series
 }
 
 // Point is RSS beside the ledger of the same process at one sample.
 type Point struct {
-	TimeNS         int64 `json:"time_ns"`
-	RSSBytes       int64 `json:"rss_bytes"`
-	ResidentBytes  int64 `json:"resident_bytes"`  // of the ledger, at the time of the sample
-	EstimatedBytes int64 `json:"estimated_bytes"` // of the resident bytes, by formula rather than by measurement
-	UnknownBytes   int64 `json:"unknown_bytes"`   // capacity of buffers whose resident bytes were not recorded
+	TimeNS        int64 `json:"time_ns"`
+	RSSBytes      int64 `json:"rss_bytes"`
+	ResidentBytes int64 `json:"resident_bytes"` // of the ledger, at the time of the sample
+	// of the resident bytes, by formula rather than by measurement
+	EstimatedBytes int64 `json:"estimated_bytes"`
+	// capacity of buffers whose resident bytes were not recorded
+	UnknownBytes   int64 `json:"unknown_bytes"`
 	RemainderBytes int64 `json:"remainder_bytes"` // RSS - resident
 	DistanceNS     int64 `json:"distance_ns"`     // sample time minus the moment it stands for
 }
 
-// measured is RSS minus the resident bytes that were measured: the remainder if every estimate were 0.
+// measured is RSS minus the resident bytes that were measured: the remainder if every estimate were
+// 0.
 func (p *Point) measured() int64 { return p.RemainderBytes + p.EstimatedBytes }
 
 func newRSS(l *Ledger, timeline bool) *RSS {
@@ -109,7 +113,11 @@ func (r *RSS) process(source string) *process {
 	p := r.processes[source]
 	if p == nil && len(r.processes) < maxSources {
 		name := r.ledger.words.text[r.ledger.words.of(source)]
-		p = &process{name: name, rss: newSeries("rss_bytes", true), remainder: newSeries("remainder_bytes", true)}
+		p = &process{
+			name:      name,
+			rss:       newSeries("rss_bytes", true),
+			remainder: newSeries("remainder_bytes", true),
+		}
 		p.livePeakNS, p.awaitsAfter = r.ledger.Host.Peak.TimeNS, r.epoch > 0
 		r.processes[name] = p
 		r.order = append(r.order, p)
@@ -133,8 +141,8 @@ func (r *RSS) sample(s *trace.Sample) {
 	p.take(at, r.ledger.OwnedBytes() > 0)
 }
 
-// take notes a sample. Extremes of the remainder count while jobs hold buffers: what a process keeps after its work says
-// nothing about the work.
+// take notes a sample. Extremes of the remainder count while jobs hold buffers: what a process
+// keeps after its work says nothing about the work.
 func (p *process) take(at Point, busy bool) {
 	if p.samples == 0 {
 		p.firstNS = at.TimeNS
@@ -182,7 +190,8 @@ func (p *process) lastHWM() *int64 {
 	return p.setupHWM
 }
 
-// provingHWM is VmHWM if it is known to be of the job phase: it was reset, or it rose above what set-up had reached.
+// provingHWM is VmHWM if it is known to be of the job phase: it was reset, or it rose above what
+// set-up had reached.
 func (p *process) provingHWM() *int64 {
 	if p.hwm == nil || !p.hwmFell && p.setupHWM != nil && *p.hwm <= *p.setupHWM {
 		return nil
@@ -190,14 +199,16 @@ func (p *process) provingHWM() *int64 {
 	return p.hwm
 }
 
-// plausible says that hwm is not below what was sampled by more than the kernel's batching of RSS counters explains.
+// plausible says that hwm is not below what was sampled by more than the kernel's batching of RSS
+// counters explains.
 func (p *process) plausible(hwm int64) bool {
 	return p.atRSSPeak == nil || float64(hwm) >= 0.97*float64(p.atRSSPeak.RSSBytes)
 }
 
 func validBytes(v float64) bool { return v >= 0 && v < math.MaxInt64/2 }
 
-// main is the process that ran the jobs; without jobs, the first that was sampled; nil where none was.
+// main is the process that ran the jobs; without jobs, the first that was sampled; nil where none
+// was.
 func (r *RSS) main() *process {
 	if p := r.processes[r.ledger.JobSource]; p != nil && r.ledger.FirstRequestSeq != trace.Null {
 		return p

@@ -1,16 +1,17 @@
 package memory
 
-// maxBuckets bounds a series. Buckets double their width when time outgrows them, so a series holds between half as many
-// and as many buckets, however long the trace.
+// maxBuckets bounds a series. Buckets double their width when time outgrows them, so a series holds
+// between half as many and as many buckets, however long the trace.
 const maxBuckets = 512
 
 // firstBucketNS is the width of the buckets of a series that has just begun.
 const firstBucketNS = 1 << 14
 
-// Series is a figure over time, down-sampled: each bucket keeps the lowest and the highest value that the figure had
-// in it, so that peaks survive.
+// Series is a figure over time, down-sampled: each bucket keeps the lowest and the highest value
+// that the figure had in it, so that peaks survive.
 type Series struct {
-	Name     string // live_bytes, resident_bytes, rss_bytes, remainder_bytes, class/NAME, place/NAME
+	// live_bytes, resident_bytes, rss_bytes, remainder_bytes, class/NAME, place/NAME
+	Name     string
 	BeginNS  int64
 	BucketNS int64
 	Buckets  []Bucket
@@ -29,7 +30,8 @@ func newSeries(name string, sampled bool) *Series {
 	return &Series{Name: name, BucketNS: firstBucketNS, sampled: sampled}
 }
 
-// set notes that the figure is v from timeNS on (a sampled one: at timeNS). Times that fall count as the last one.
+// set notes that the figure is v from timeNS on (a sampled one: at timeNS). Times that fall count
+// as the last one.
 func (s *Series) set(timeNS, v int64) {
 	if len(s.Buckets) == 0 {
 		s.BeginNS, s.last = timeNS, v
@@ -84,7 +86,8 @@ func (b Bucket) merge(later Bucket) Bucket {
 	return Bucket{min(b.Min, later.Min), max(b.Max, later.Max), later.Last, true}
 }
 
-// Timeline draws the series of a walk: totals, classes and places. It comes after its ledger in the walk.
+// Timeline draws the series of a walk: totals, classes and places. It comes after its ledger in the
+// walk.
 type Timeline struct {
 	ledger  *Ledger
 	Live    *Series
@@ -97,8 +100,9 @@ type Timeline struct {
 func newTimeline(l *Ledger) *Timeline {
 	l.tracked = true
 	return &Timeline{
-		ledger: l, classes: map[word]*Series{}, Live: newSeries("live_bytes", false),
-		Res: newSeries("resident_bytes", false), Waiting: newSeries("waiting_without_permit_partitions", false),
+		ledger: l, classes: map[word]*Series{},
+		Live: newSeries("live_bytes", false), Res: newSeries("resident_bytes", false),
+		Waiting: newSeries("waiting_without_permit_partitions", false),
 	}
 }
 

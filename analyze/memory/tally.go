@@ -1,10 +1,11 @@
 package memory
 
-// Tally is live bytes in one space (the host, or one device) and what they were made of at their peak.
+// Tally is live bytes in one space (the host, or one device) and what they were made of at their
+// peak.
 //
-// The peak's make-up is kept without copying everything at each new maximum: every cell remembers the value
-// it had when the current maximum was set, once it is changed after that (copy on write by epoch). So the cost of a
-// step does not depend on how much is alive.
+// The peak's make-up is kept without copying everything at each new maximum: every cell remembers
+// the value it had when the current maximum was set, once it is changed after that (copy on write
+// by epoch). So the cost of a step does not depend on how much is alive.
 type Tally struct {
 	LiveBytes     int64 // sum of delta_bytes of top-level buffers
 	ResidentBytes int64 // of these, touched
@@ -23,9 +24,10 @@ type Tally struct {
 type Peak struct {
 	LiveBytes     int64
 	ResidentBytes int64
-	Seq, TimeNS   int64 // of the event that reached it; of the reset where nothing rose above the level then
-	Unpermitted   Waiting
-	Places        [NumPlaces]Waiting // partitions, and bytes of all buffers, by place
+	// of the event that reached it; of the reset where nothing rose above the level then
+	Seq, TimeNS int64
+	Unpermitted Waiting
+	Places      [NumPlaces]Waiting // partitions, and bytes of all buffers, by place
 }
 
 // Waiting is partitions and the bytes that they own.
@@ -34,7 +36,8 @@ type Waiting struct {
 	Bytes      int64 `json:"bytes"`
 }
 
-// cellKey is the finest attribution of bytes: whose, of which class, from which stage, and whether past their last use.
+// cellKey is the finest attribution of bytes: whose, of which class, from which stage, and whether
+// past their last use.
 type cellKey struct {
 	owner        *Owner
 	class, stage word
@@ -65,7 +68,8 @@ func newTally(index int) *Tally {
 	return &Tally{cells: map[cellKey]*cell{}, index: index}
 }
 
-// change adds d to the cell of k. A cell that empties leaves the map; while the peak needs it, it stays as a ghost.
+// change adds d to the cell of k. A cell that empties leaves the map; while the peak needs it, it
+// stays as a ghost.
 func (t *Tally) change(k cellKey, d amounts) {
 	c := t.cells[k]
 	if c == nil {

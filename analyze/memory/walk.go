@@ -20,8 +20,8 @@ const (
 	StepSample
 )
 
-// Step is one event of a trace in its order. Exactly the pointer that belongs to Kind is set; it is valid during
-// Observe only.
+// Step is one event of a trace in its order. Exactly the pointer that belongs to Kind is set; it is
+// valid during Observe only.
 type Step struct {
 	Kind   StepKind
 	Seq    int64 // trace.Null for a sample
@@ -37,9 +37,10 @@ type Observer interface {
 	Observe(s *Step)
 }
 
-// Walk takes t's tables as one sequence, by seq, samples by time between them, and shows each step to every observer in
-// turn. At equal times an event comes before a sample, so that a sample is compared with what had happened by then.
-// The error is about reading; everything before the damage has been shown.
+// Walk takes t's tables as one sequence, by seq, samples by time between them, and shows each step
+// to every observer in turn. At equal times an event comes before a sample, so that a sample is
+// compared with what had happened by then. The error is about reading; everything before the damage
+// has been shown.
 func Walk(t *trace.Trace, observers ...Observer) error {
 	w := openWalker(t)
 	defer w.close()
@@ -82,7 +83,8 @@ func (c *cursor[T]) advance(err *error) {
 	c.row = row
 }
 
-// walker merges the tables. A row stays valid until its cursor advances, so a cursor advances at the start of the next step.
+// walker merges the tables. A row stays valid until its cursor advances, so a cursor advances at
+// the start of the next step.
 type walker struct {
 	buffers *cursor[trace.BufferEvent]
 	queues  *cursor[trace.QueueEvent]

@@ -5,7 +5,8 @@ import "strings"
 // word stands for a string of the trace.
 type word uint32
 
-// words gives each string of the trace a small number. Strings are copied, because rows are valid for one step only.
+// words gives each string of the trace a small number. Strings are copied, because rows are valid
+// for one step only.
 type words struct {
 	index map[string]word
 	text  []string
@@ -28,7 +29,8 @@ func (w *words) of(s string) word {
 	return i
 }
 
-// idSet is a set of buffer ids, 64 to a word: ids are dense within a source, whose range starts anywhere.
+// idSet is a set of buffer ids, 64 to a word: ids are dense within a source, whose range starts
+// anywhere.
 type idSet map[int64]uint64
 
 // add puts id in and says whether it was there.

@@ -14,8 +14,8 @@ import (
 	"highwater/internal/units"
 )
 
-// Analysis writes a report of analyze.Run: the verdict, what held the memory at the peak, RSS against the ledger, each
-// finding with its evidence, and what could not be looked at.
+// Analysis writes a report of analyze.Run: the verdict, what held the memory at the peak, RSS
+// against the ledger, each finding with its evidence, and what could not be looked at.
 func Analysis(w io.Writer, r *analyze.Report, s Style) error {
 	p := &printer{w: w, style: s}
 	p.verdict(r)
@@ -33,8 +33,8 @@ func Analysis(w io.Writer, r *analyze.Report, s Style) error {
 	return p.err
 }
 
-// Explanation writes the part of a report that a reader in a hurry needs: what held the memory at the peak, and the findings in
-// one sentence each.
+// Explanation writes the part of a report that a reader in a hurry needs: what held the memory at
+// the peak, and the findings in one sentence each.
 func Explanation(w io.Writer, r *analyze.Report, s Style) error {
 	p := &printer{w: w, style: s}
 	if r.Attribution != nil {
@@ -78,8 +78,13 @@ func (p *printer) figures(s *analyze.Summary) {
 	}
 	rho := KeyValue{Key: "rho", Value: Value("rho", s.Rho)}
 	if in := s.RhoInputs; in != nil {
-		rho.Note = fmt.Sprintf("%d synthesis x %s a partition; %d GPU x %s", in.PartitionWorkers, units.Nanos(in.SynthesisNS),
-			in.GPUWorkers*in.Devices, units.Nanos(in.GPUNS))
+		rho.Note = fmt.Sprintf(
+			"%d synthesis x %s a partition; %d GPU x %s",
+			in.PartitionWorkers,
+			units.Nanos(in.SynthesisNS),
+			in.GPUWorkers*in.Devices,
+			units.Nanos(in.GPUNS),
+		)
 		if in.LockNS != nil {
 			rho.Note += ", lock held " + units.Nanos(*in.LockNS)
 		}
@@ -104,10 +109,22 @@ func (p *printer) attribution(m *memory.Report) {
 	if m.Phase == memory.PhaseWhole {
 		when = "of the whole trace: it has no job"
 	}
-	p.heading(fmt.Sprintf("What held the memory at the peak: %s live at %s (%s)", units.Bytes(a.LiveBytes), units.Nanos(a.TimeNS), when))
+	p.heading(
+		fmt.Sprintf(
+			"What held the memory at the peak: %s live at %s (%s)",
+			units.Bytes(a.LiveBytes),
+			units.Nanos(a.TimeNS),
+			when,
+		),
+	)
 	p.classTable(a, placesOf(a))
 	if a.UnattributedBytes != 0 {
-		p.paragraph("  ", units.Bytes(a.UnattributedBytes)+" of live bytes belong to no known buffer: see ledger-audit.")
+		p.paragraph(
+			"  ",
+			units.Bytes(
+				a.UnattributedBytes,
+			)+" of live bytes belong to no known buffer: see ledger-audit.",
+		)
 	}
 	for _, s := range m.Series {
 		if s.Name == "live_bytes" {
@@ -116,7 +133,8 @@ func (p *printer) attribution(m *memory.Report) {
 	}
 }
 
-// placesOf are the places that held bytes at the peak, in the order in which a partition passes them.
+// placesOf are the places that held bytes at the peak, in the order in which a partition passes
+// them.
 func placesOf(a *memory.Attribution) []string {
 	var names []string
 	for _, place := range memory.Places() {
@@ -127,7 +145,8 @@ func placesOf(a *memory.Attribution) []string {
 	return names
 }
 
-// classTable is classes by place in one unit; where the terminal is too narrow for it, a line a class.
+// classTable is classes by place in one unit; where the terminal is too narrow for it, a line a
+// class.
 func (p *printer) classTable(a *memory.Attribution, places []string) {
 	unit := unitFor(a.LiveBytes)
 	g := Grid{Header: append([]string{"class", unit.name, "share"}, places...)}
@@ -174,7 +193,10 @@ func placeTotals(a *memory.Attribution, places []string, unit unit) []string {
 func partitionRow(a *memory.Attribution, places []string) []string {
 	row := []string{"partitions", "", ""}
 	for _, place := range places {
-		i := slices.IndexFunc(a.Partitions, func(c memory.PlaceCount) bool { return c.Place == place })
+		i := slices.IndexFunc(
+			a.Partitions,
+			func(c memory.PlaceCount) bool { return c.Place == place },
+		)
 		cell := ""
 		if i >= 0 && a.Partitions[i].Partitions > 0 {
 			cell = units.Count(a.Partitions[i].Partitions)
@@ -194,14 +216,28 @@ func (p *printer) remainder(r *memory.Remainder) {
 	var list []KeyValue
 	if r.PeakRSSBytes != nil {
 		list = append(list, KeyValue{"peak RSS - peak ledger", Value("_bytes", r.OfPeakBytes),
-			fmt.Sprintf("%s of the peak RSS; %s (%s) - %s touched", Value("_ratio", r.OfPeakRatio), units.Bytes(*r.PeakRSSBytes),
-				r.PeakRSSSource, units.Bytes(r.ResidentPeak))})
+			fmt.Sprintf(
+				"%s of the peak RSS; %s (%s) - %s touched",
+				Value("_ratio", r.OfPeakRatio),
+				units.Bytes(*r.PeakRSSBytes),
+				r.PeakRSSSource,
+				units.Bytes(r.ResidentPeak),
+			)})
 	}
-	list = append(list, KeyValue{"base", Value("_bytes", r.BaseBytes), "after loading, before the first job"})
+	list = append(
+		list,
+		KeyValue{"base", Value("_bytes", r.BaseBytes), "after loading, before the first job"},
+	)
 	point := func(key string, at *memory.Point, note string) {
 		if at != nil {
 			list = append(list, KeyValue{key, units.Bytes(at.RemainderBytes),
-				fmt.Sprintf("%s RSS - %s touched, at %s%s", units.Bytes(at.RSSBytes), units.Bytes(at.ResidentBytes), units.Nanos(at.TimeNS), note)})
+				fmt.Sprintf(
+					"%s RSS - %s touched, at %s%s",
+					units.Bytes(at.RSSBytes),
+					units.Bytes(at.ResidentBytes),
+					units.Nanos(at.TimeNS),
+					note,
+				)})
 		}
 	}
 	if at := r.AtLivePeak; at != nil {
@@ -211,7 +247,9 @@ func (p *printer) remainder(r *memory.Remainder) {
 	point("largest", r.Largest, "")
 	samples := fmt.Sprintf("%d of RSS", r.Samples)
 	if r.SampleGapNS != nil {
-		samples += ", one each " + units.Nanos(*r.SampleGapNS) + "; what happened between two is not seen"
+		samples += ", one each " + units.Nanos(
+			*r.SampleGapNS,
+		) + "; what happened between two is not seen"
 	}
 	p.keyValues("", append(list, KeyValue{Key: "samples", Value: samples}))
 }
@@ -240,7 +278,10 @@ func (p *printer) evidence(e *analyze.Evidence) {
 		parts = append(parts, Label(n.Name)+" "+Value(n.Name, n.Value))
 	}
 	if e.Window != nil {
-		parts = append(parts, "from "+units.Nanos(e.Window.BeginNS)+" to "+units.Nanos(e.Window.EndNS))
+		parts = append(
+			parts,
+			"from "+units.Nanos(e.Window.BeginNS)+" to "+units.Nanos(e.Window.EndNS),
+		)
 	}
 	if len(e.Buffers) > 0 {
 		parts = append(parts, "buffers "+ids(e.Buffers))
@@ -298,8 +339,20 @@ func (p *printer) counterfactual(indent string, c *analyze.Counterfactual) {
 		return
 	}
 	parts := []string{
-		"peak live " + Value("_bytes", c.PeakLiveBytes) + between(c.PeakLiveBytesLow, c.PeakLiveBytesHigh),
-		"peak RSS " + Value("_bytes", c.PeakRSSBytes) + between(c.PeakRSSBytesLow, c.PeakRSSBytesHigh),
+		"peak live " + Value(
+			"_bytes",
+			c.PeakLiveBytes,
+		) + between(
+			c.PeakLiveBytesLow,
+			c.PeakLiveBytesHigh,
+		),
+		"peak RSS " + Value(
+			"_bytes",
+			c.PeakRSSBytes,
+		) + between(
+			c.PeakRSSBytesLow,
+			c.PeakRSSBytesHigh,
+		),
 		"proof interval " + Value("_ns", c.ProofIntervalNS),
 	}
 	p.paragraph(lead, fmt.Sprintf("with %s: %s.", with, strings.Join(parts, ", ")))

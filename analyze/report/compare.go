@@ -19,11 +19,14 @@ type Compared struct {
 // Compare writes predictions beside measurements.
 func Compare(w io.Writer, title string, rows []Compared, s Style) error {
 	p := &printer{w: w, style: s}
-	g := Grid{Title: title, Header: []string{"", "predicted", "low", "high", "measured", "error", "allowed", ""}}
+	g := Grid{
+		Title:  title,
+		Header: []string{"", "predicted", "low", "high", "measured", "error", "allowed", ""},
+	}
 	for _, r := range rows {
 		row := []string{
-			Label(r.Name), Value(r.Name, r.Predicted), Value(r.Name, r.Low), Value(r.Name, r.High), Value(r.Name, r.Measured),
-			Unknown, "", "",
+			Label(r.Name), Value(r.Name, r.Predicted), Value(r.Name, r.Low), Value(r.Name, r.High),
+			Value(r.Name, r.Measured), Unknown, "", "",
 		}
 		if r.ErrorRatio != nil {
 			row[5] = units.SignedPercent(*r.ErrorRatio)

@@ -9,18 +9,29 @@ import (
 	"highwater/analyze/memory"
 )
 
-// SeriesCSV writes down-sampled series as rows of series, begin_ns, end_ns, min, max, last; the unit of the values is the end
-// of the series' name, bytes for class/… and place/…. Stretches in which a sampled figure was not sampled are left out.
+// SeriesCSV writes down-sampled series as rows of series, begin_ns, end_ns, min, max, last; the
+// unit of the values is the end of the series' name, bytes for class/… and place/…. Stretches in
+// which a sampled figure was not sampled are left out.
 func SeriesCSV(w io.Writer, series []*memory.Series) error {
 	c := csv.NewWriter(w)
-	c.Write([]string{"series", "begin_ns", "end_ns", "min", "max", "last"}) // errors stay in the writer: see below
+	// Errors stay in the writer: see below.
+	c.Write([]string{"series", "begin_ns", "end_ns", "min", "max", "last"})
 	for _, s := range series {
 		for i, b := range s.Buckets {
 			if !b.Known {
 				continue
 			}
 			begin := s.BeginNS + int64(i)*s.BucketNS
-			c.Write([]string{s.Name, number(begin), number(begin + s.BucketNS), number(b.Min), number(b.Max), number(b.Last)})
+			c.Write(
+				[]string{
+					s.Name,
+					number(begin),
+					number(begin + s.BucketNS),
+					number(b.Min),
+					number(b.Max),
+					number(b.Last),
+				},
+			)
 		}
 	}
 	c.Flush()

@@ -11,7 +11,8 @@ import (
 	"highwater/internal/units"
 )
 
-// Info writes a summary: what was run, the five figures, set-up's own line, jobs, stages, settings, losses, doubts.
+// Info writes a summary: what was run, the five figures, set-up's own line, jobs, stages, settings,
+// losses, doubts.
 func Info(w io.Writer, s *analyze.Summary, style Style) error {
 	p := &printer{w: w, style: style}
 	p.heading(origin(s))
@@ -49,35 +50,107 @@ func origin(s *analyze.Summary) string {
 func about(s *analyze.Summary) []KeyValue {
 	var list []KeyValue
 	if s.Program != "" {
-		list = append(list, KeyValue{Key: "program", Value: strings.TrimSpace(s.Program + " " + s.Commit)})
+		list = append(
+			list,
+			KeyValue{Key: "program", Value: strings.TrimSpace(s.Program + " " + s.Commit)},
+		)
 	}
 	if h := s.Host; h.CPUs > 0 {
-		list = append(list, KeyValue{Key: "host", Value: fmt.Sprintf("%s: %d CPUs %s, %s RAM", h.Name, h.CPUs, h.CPUModel, units.Bytes(h.RAMBytes))})
+		list = append(
+			list,
+			KeyValue{
+				Key: "host",
+				Value: fmt.Sprintf(
+					"%s: %d CPUs %s, %s RAM",
+					h.Name,
+					h.CPUs,
+					h.CPUModel,
+					units.Bytes(h.RAMBytes),
+				),
+			},
+		)
 	}
 	if m := s.Memory; m.EffectiveBytes > 0 {
-		list = append(list, KeyValue{Key: "memory limit", Value: units.Bytes(m.EffectiveBytes), Note: "(" + m.Kind + ")"})
+		list = append(
+			list,
+			KeyValue{
+				Key:   "memory limit",
+				Value: units.Bytes(m.EffectiveBytes),
+				Note:  "(" + m.Kind + ")",
+			},
+		)
 	}
 	if c := s.Circuit; c != nil {
-		list = append(list, KeyValue{Key: "circuit", Value: fmt.Sprintf("%s, %s constraints, domain %s", c.Name, units.Count(c.Constraints), units.Count(c.DomainSize))})
+		list = append(
+			list,
+			KeyValue{
+				Key: "circuit",
+				Value: fmt.Sprintf(
+					"%s, %s constraints, domain %s",
+					c.Name,
+					units.Count(c.Constraints),
+					units.Count(c.DomainSize),
+				),
+			},
+		)
 	}
 	return list
 }
 
 func counts(s *analyze.Summary) []KeyValue {
 	setup := KeyValue{Key: "set-up", Value: Value("_ns", s.Setup.DurationNS),
-		Note: "peak RSS " + Value("_bytes", s.Setup.PeakRSSBytes) + ", peak live " + Value("_bytes", s.Setup.PeakLiveBytes)}
+		Note: "peak RSS " + Value(
+			"_bytes",
+			s.Setup.PeakRSSBytes,
+		) + ", peak live " + Value(
+			"_bytes",
+			s.Setup.PeakLiveBytes,
+		)}
 	j := s.Jobs
 	list := []KeyValue{
 		setup,
 		{Key: "base", Value: Value("_bytes", s.BaseBytes), Note: "RSS - ledger after loading"},
-		{Key: "jobs", Value: fmt.Sprintf("%d submitted, %d finished, %d failed, %d cancelled, %d open", j.Submitted, j.Finished, j.Failed, j.Cancelled, j.Open)},
+		{
+			Key: "jobs",
+			Value: fmt.Sprintf(
+				"%d submitted, %d finished, %d failed, %d cancelled, %d open",
+				j.Submitted,
+				j.Finished,
+				j.Failed,
+				j.Cancelled,
+				j.Open,
+			),
+		},
 		{Key: "partitions", Value: units.Count(int64(s.Partitions))},
-		{Key: "events", Value: fmt.Sprintf("%s buffer, %s queue, %s samples, %s spans (%d open)", units.Count(s.Events.Buffers),
-			units.Count(s.Events.Queues), units.Count(s.Events.Samples), units.Count(s.Events.Spans), s.OpenSpans)},
+		{
+			Key: "events",
+			Value: fmt.Sprintf(
+				"%s buffer, %s queue, %s samples, %s spans (%d open)",
+				units.Count(s.Events.Buffers),
+				units.Count(
+					s.Events.Queues,
+				),
+				units.Count(s.Events.Samples),
+				units.Count(s.Events.Spans),
+				s.OpenSpans,
+			),
+		},
 		{Key: "observed", Value: Value("_ns", s.ObservedNS)},
 	}
-	for _, d := range s.DevicePeaks {
-		list = append(list, KeyValue{Key: fmt.Sprintf("device %d", d.Device), Value: units.Bytes(d.PeakLiveBytes), Note: "peak live"})
+	return append(list, devices(s.DevicePeaks)...)
+}
+
+func devices(peaks []analyze.DevicePeak) []KeyValue {
+	var list []KeyValue
+	for _, d := range peaks {
+		list = append(
+			list,
+			KeyValue{
+				Key:   fmt.Sprintf("device %d", d.Device),
+				Value: units.Bytes(d.PeakLiveBytes),
+				Note:  "peak live",
+			},
+		)
 	}
 	return list
 }
@@ -87,14 +160,29 @@ func (p *printer) stages(stages []analyze.Stage) {
 		return
 	}
 	p.blank()
-	g := Grid{Title: "Stages", Header: []string{"stage", "count", "mean", "p50", "p95", "max", "total", "cpu", "open", "failed"}}
+	g := Grid{
+		Title: "Stages",
+		Header: []string{
+			"stage",
+			"count",
+			"mean",
+			"p50",
+			"p95",
+			"max",
+			"total",
+			"cpu",
+			"open",
+			"failed",
+		},
+	}
 	for _, s := range stages {
 		cpu := ""
 		if s.CPUNS != nil {
 			cpu = units.Nanos(*s.CPUNS)
 		}
 		g.Rows = append(g.Rows, []string{
-			s.Name, fmt.Sprint(s.Count), Value("_ns", s.MeanNS), Value("_ns", s.P50NS), Value("_ns", s.P95NS), Value("_ns", s.MaxNS),
+			s.Name, fmt.Sprint(s.Count), Value("_ns", s.MeanNS), Value("_ns", s.P50NS),
+			Value("_ns", s.P95NS), Value("_ns", s.MaxNS),
 			units.Nanos(s.TotalNS), cpu, fmt.Sprint(s.Open), fmt.Sprint(s.Failed),
 		})
 	}
@@ -120,9 +208,22 @@ func (p *printer) losses(s *analyze.Summary) {
 		p.line("No event was lost.")
 		return
 	}
-	g := Grid{Title: "Lost events: " + units.Count(s.LostEvents), Header: []string{"writer", "from", "to", "count", "reason"}, Left: []int{4}}
+	g := Grid{
+		Title:  "Lost events: " + units.Count(s.LostEvents),
+		Header: []string{"writer", "from", "to", "count", "reason"},
+		Left:   []int{4},
+	}
 	for _, x := range s.Loss {
-		g.Rows = append(g.Rows, []string{x.Writer, units.Nanos(x.FromNS), units.Nanos(x.ToNS), units.Count(x.Count), x.Reason})
+		g.Rows = append(
+			g.Rows,
+			[]string{
+				x.Writer,
+				units.Nanos(x.FromNS),
+				units.Nanos(x.ToNS),
+				units.Count(x.Count),
+				x.Reason,
+			},
+		)
 	}
 	p.grid(g)
 }

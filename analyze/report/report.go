@@ -1,9 +1,10 @@
-// Package report shows what analyze and replay found: to people as text, to programs as JSON and CSV.
+// Package report shows what analyze and replay found: to people as text, to programs as JSON and
+// CSV.
 //
-// Rules of the text form: the sentence that matters comes first, then what held the memory, then the evidence, what would
-// refute it, the remedy and what a replay says of it. Lines keep to the width of the terminal (100 columns elsewhere);
-// colour only on a terminal, and never as the only sign of anything. This package computes nothing: every figure comes
-// from its caller.
+// Rules of the text form: the sentence that matters comes first, then what held the memory, then
+// the evidence, what would refute it, the remedy and what a replay says of it. Lines keep to the
+// width of the terminal (100 columns elsewhere); colour only on a terminal, and never as the only
+// sign of anything. This package computes nothing: every figure comes from its caller.
 package report
 
 import (
@@ -29,7 +30,8 @@ const (
 	maxWidth     = 140 // longer lines are hard to read
 )
 
-// StyleOf suits w: a terminal's width, and colour unless NO_COLOR is set or TERM is dumb; otherwise the zero Style.
+// StyleOf suits w: a terminal's width, and colour unless NO_COLOR is set or TERM is dumb; otherwise
+// the zero Style.
 func StyleOf(w io.Writer) Style {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -91,7 +93,8 @@ func (p *printer) heading(t string) {
 	}
 }
 
-// paragraph wraps t, its lines after a hanging lead: the first line begins with lead, the others with blanks.
+// paragraph wraps t, its lines after a hanging lead: the first line begins with lead, the others
+// with blanks.
 func (p *printer) paragraph(lead, t string) { p.painted(lead, lead, t) }
 
 // painted is paragraph with a lead that is shown as shown.
@@ -105,7 +108,8 @@ func (p *printer) painted(lead, shown, t string) {
 	}
 }
 
-// wrap breaks t at blanks into lines of at most width columns; a word that is wider has a line of its own, cut.
+// wrap breaks t at blanks into lines of at most width columns; a word that is wider has a line of
+// its own, cut.
 func wrap(t string, width int) []string {
 	width = max(width, 8)
 	var lines []string
@@ -122,7 +126,7 @@ func wrap(t string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case text.StringWidthWithoutEscSequences(line)+1+text.StringWidthWithoutEscSequences(word) > width:
+		case text.StringWidthWithoutEscSequences(line+" "+word) > width:
 			lines, line = append(lines, line), word
 		default:
 			line += " " + word

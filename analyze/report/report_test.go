@@ -81,7 +81,8 @@ func answered(r *analyze.Report) *analyze.Report {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.WhatIf != nil {
 			f.Counterfactual = &analyze.Counterfactual{
-				Settings: f.WhatIf, PeakLiveBytes: value(int64(224 << 20)), PeakLiveBytesLow: value(int64(220 << 20)),
+				Settings: f.WhatIf, PeakLiveBytes: value(int64(224 << 20)),
+				PeakLiveBytesLow:  value(int64(220 << 20)),
 				PeakLiveBytesHigh: value(int64(230 << 20)), ProofIntervalNS: value(int64(7e9)),
 			}
 		}
@@ -93,14 +94,22 @@ func TestAnalysisText(t *testing.T) {
 	for _, name := range []string{"pileup", "held", "late", "killed"} {
 		t.Run(name, func(t *testing.T) {
 			r := answered(analysis(t, name))
-			golden(t, name+".golden", show(t, func(w io.Writer) error { return report.Analysis(w, r, report.Style{}) }))
+			golden(
+				t,
+				name+".golden",
+				show(t, func(w io.Writer) error { return report.Analysis(w, r, report.Style{}) }),
+			)
 		})
 	}
 }
 
 func TestExplanationText(t *testing.T) {
 	r := answered(analysis(t, "pileup"))
-	golden(t, "explanation.golden", show(t, func(w io.Writer) error { return report.Explanation(w, r, report.Style{}) }))
+	golden(
+		t,
+		"explanation.golden",
+		show(t, func(w io.Writer) error { return report.Explanation(w, r, report.Style{}) }),
+	)
 }
 
 func TestAnalysisJSON(t *testing.T) {
@@ -113,7 +122,11 @@ func TestInfoText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "info.golden", show(t, func(w io.Writer) error { return report.Info(w, s, report.Style{}) }))
+	golden(
+		t,
+		"info.golden",
+		show(t, func(w io.Writer) error { return report.Info(w, s, report.Style{}) }),
+	)
 }
 
 // TestWidth: no line is wider than the terminal, whatever its width.
@@ -138,7 +151,10 @@ func TestColorOnlyWhereAsked(t *testing.T) {
 	if bytes.ContainsRune(plain, '\x1b') {
 		t.Error("escape sequences in what is no terminal")
 	}
-	colored := show(t, func(w io.Writer) error { return report.Analysis(w, r, report.Style{Color: true}) })
+	colored := show(
+		t,
+		func(w io.Writer) error { return report.Analysis(w, r, report.Style{Color: true}) },
+	)
 	if !bytes.ContainsRune(colored, '\x1b') {
 		t.Error("no colour although asked for")
 	}
@@ -146,9 +162,24 @@ func TestColorOnlyWhereAsked(t *testing.T) {
 
 func TestCompare(t *testing.T) {
 	rows := []report.Compared{
-		{Name: "peak_live_bytes", Predicted: value(150.0 * (1 << 20)), Low: value(148.0 * (1 << 20)), High: value(155.0 * (1 << 20)),
-			Measured: value(147.5 * (1 << 20)), ErrorRatio: value(0.0169), AllowedRatio: value(0.03), Within: true},
-		{Name: "proof_interval_ns", Predicted: value(9.5e9), Measured: value(1e10), ErrorRatio: value(-0.05)},
+		{
+			Name:      "peak_live_bytes",
+			Predicted: value(150.0 * (1 << 20)),
+			Low:       value(148.0 * (1 << 20)),
+			High:      value(155.0 * (1 << 20)),
+			Measured: value(
+				147.5 * (1 << 20),
+			),
+			ErrorRatio:   value(0.0169),
+			AllowedRatio: value(0.03),
+			Within:       true,
+		},
+		{
+			Name:       "proof_interval_ns",
+			Predicted:  value(9.5e9),
+			Measured:   value(1e10),
+			ErrorRatio: value(-0.05),
+		},
 		{Name: "peak_rss_bytes"},
 	}
 	golden(t, "compare.golden", show(t, func(w io.Writer) error {
@@ -170,12 +201,17 @@ func TestSeriesCSV(t *testing.T) {
 		}
 		seen[l[:strings.IndexByte(l, ',')]] = true
 	}
-	for _, want := range []string{"live_bytes", "rss_bytes", "remainder_bytes", "class/aux", "place/blocked_send", "waiting_without_permit_partitions"} {
+	for _, want := range []string{"live_bytes", "rss_bytes", "remainder_bytes", "class/aux",
+		"place/blocked_send", "waiting_without_permit_partitions"} {
 		if !seen[want] {
 			t.Errorf("no series %s", want)
 		}
 	}
-	golden(t, "peak.csv.golden", show(t, func(w io.Writer) error { return report.PeakCSV(w, r.Attribution.Peak) }))
+	golden(
+		t,
+		"peak.csv.golden",
+		show(t, func(w io.Writer) error { return report.PeakCSV(w, r.Attribution.Peak) }),
+	)
 }
 
 func TestValue(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a series as one line of bars, each the highest value of its stretch of time, so that the peak is always seen.
+// sparkline draws a series as one line of bars, each the highest value of its stretch of time, so
+// that the peak is always seen.
 func (p *printer) sparkline(lead string, s *memory.Series) {
 	room := p.style.width() - text.StringWidthWithoutEscSequences(lead) - 12
 	if len(s.Buckets) == 0 || room < 10 {

@@ -9,7 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Grid is a table of text. The first column is left-aligned, the others right, unless Left names them.
+// Grid is a table of text. The first column is left-aligned, the others right, unless Left names
+// them.
 type Grid struct {
 	Title  string
 	Header []string
@@ -17,7 +18,8 @@ type Grid struct {
 	Left   []int // further columns that are left-aligned
 }
 
-// Write lays the grid out in the width of s: columns that do not fit are left out from the right, and counted.
+// Write lays the grid out in the width of s: columns that do not fit are left out from the right,
+// and counted.
 func (g Grid) Write(w io.Writer, s Style) error {
 	p := &printer{w: w, style: s}
 	p.grid(g)
@@ -49,7 +51,10 @@ func (p *printer) grid(g Grid) {
 		p.line("%s", strings.TrimRight(l, " "))
 	}
 	if dropped > 0 {
-		p.paragraph("  ", fmt.Sprintf("(%d more columns: widen the terminal or use --json)", dropped))
+		p.paragraph(
+			"  ",
+			fmt.Sprintf("(%d more columns: widen the terminal or use --json)", dropped),
+		)
 	}
 }
 
@@ -90,7 +95,10 @@ func (g Grid) columns() []table.ColumnConfig {
 		if left[c] {
 			align = text.AlignLeft
 		}
-		configs = append(configs, table.ColumnConfig{Number: c + 1, Align: align, AlignHeader: align})
+		configs = append(
+			configs,
+			table.ColumnConfig{Number: c + 1, Align: align, AlignHeader: align},
+		)
 	}
 	return configs
 }

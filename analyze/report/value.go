@@ -12,7 +12,8 @@ import (
 // Unknown is how a figure that is not known is shown.
 const Unknown = "not known"
 
-// Value formats a figure by the unit that its name ends in (_bytes, _ns, _ratio …). Pointers that are nil are Unknown.
+// Value formats a figure by the unit that its name ends in (_bytes, _ns, _ratio …). Pointers that
+// are nil are Unknown.
 func Value(name string, v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -89,7 +90,16 @@ func real(name string, v float64) string {
 }
 
 // unitsOf are endings of names that Value shows with the figure, so that Label leaves them out.
-var unitsOf = []string{"_bytes", "_ns", "_ratio", "_gib_s", "_per_s", "_partitions", "_buffers", "_events"}
+var unitsOf = []string{
+	"_bytes",
+	"_ns",
+	"_ratio",
+	"_gib_s",
+	"_per_s",
+	"_partitions",
+	"_buffers",
+	"_events",
+}
 
 // Label is a figure's name for people: waiting_max_partitions is "waiting max".
 func Label(name string) string {
