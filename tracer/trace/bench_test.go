@@ -11,7 +11,8 @@ import (
 	"highwater/tracer/journal"
 )
 
-// workload writes events as a prover does, eight workers at once, six buffers a partition, each event at a random moment.
+// workload writes events as a prover does, eight workers at once, six buffers a partition, each
+// event at a random moment.
 type workload struct {
 	j              *journal.Journal
 	rng            *rand.Rand
@@ -24,7 +25,8 @@ type workload struct {
 	workers        [8]struct{ partition, step int32 }
 }
 
-// Steps of a partition: 6 allocs, 12 fills, 6 last uses, request, acquire and release twice, 6 frees.
+// Steps of a partition: 6 allocs, 12 fills, 6 last uses, request, acquire and release twice, 6
+// frees.
 const workloadSteps = 36
 
 func fillJournal(b testing.TB, n int) *recording {
@@ -85,13 +87,15 @@ func (w *workload) span(rec journal.Record, kind journal.Kind) {
 func (w *workload) queue(rec journal.Record, op int) {
 	w.level += []int64{0, 1, -1}[op]
 	w.waiting += []int64{1, -1, 0}[op]
-	rec.Kind, rec.Event, rec.Word0, rec.X, rec.Y, rec.Parent = journal.KindQueue, uint8(1+op), w.permit, 1, w.level, uint32(w.waiting)
+	rec.Kind, rec.Event, rec.Word0, rec.X, rec.Y, rec.Parent = journal.KindQueue, uint8(1+op),
+		w.permit, 1, w.level, uint32(w.waiting)
 	w.put(rec)
 }
 
 func (w *workload) buffer(rec journal.Record, step int32) {
 	class := step % 6
-	rec.Kind, rec.ID, rec.Word0, rec.Space = journal.KindBuffer, uint32(rec.Job*10+rec.Partition)*6+uint32(class), w.classes[class], 1
+	rec.Kind, rec.ID, rec.Word0, rec.Space = journal.KindBuffer,
+		uint32(rec.Job*10+rec.Partition)*6+uint32(class), w.classes[class], 1
 	rec.X = int64(8<<20 + int64(class)<<16)
 	switch {
 	case step < 6:

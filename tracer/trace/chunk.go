@@ -10,8 +10,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// chunk is one column of one row group, decoded: integers (booleans as 0 and 1, doubles as their bits) or texts. Nulls are Null, or
-// "" for a text. Its slices are used again for the next row group.
+// chunk is one column of one row group, decoded: integers (booleans as 0 and 1, doubles as their
+// bits) or texts. Nulls are Null, or "" for a text. Its slices are used again for the next row
+// group.
 type chunk struct {
 	ints  []int64
 	texts []string
@@ -50,7 +51,8 @@ func (r *chunkReader) close() { r.zstd.Close() }
 // read decodes column l of a row group into out.
 func (r *chunkReader) read(out *chunk, group *format.RowGroup, l *leaf, name string) error {
 	rows := int(group.NumRows)
-	r.name, r.meta, r.optional, r.hasDict = name, &group.Columns[l.index].MetaData, l.optional, false
+	r.name, r.meta, r.optional, r.hasDict = name, &group.Columns[l.index].MetaData, l.optional,
+		false
 	if l.typ == format.ByteArray {
 		out.ints, out.texts = nil, resized(out.texts, rows)
 	} else {
@@ -71,7 +73,8 @@ func (r *chunkReader) read(out *chunk, group *format.RowGroup, l *leaf, name str
 	return nil
 }
 
-// onePage decodes the page at pos of the chunk into out from row done on. It gives the number of rows and where the next page is.
+// onePage decodes the page at pos of the chunk into out from row done on. It gives the number of
+// rows and where the next page is.
 func (r *chunkReader) onePage(out *chunk, done, pos int) (rows, next int, err error) {
 	n, err := scanThrift(r.raw[pos:])
 	if err != nil {
@@ -82,9 +85,11 @@ func (r *chunkReader) onePage(out *chunk, done, pos int) (rows, next int, err er
 		return 0, 0, fmt.Errorf("decode page header: %w", err)
 	}
 	pos += n
-	if h.CompressedPageSize < 0 || int(h.CompressedPageSize) > len(r.raw)-pos || h.UncompressedPageSize < 0 ||
+	if h.CompressedPageSize < 0 || int(h.CompressedPageSize) > len(r.raw)-pos ||
+		h.UncompressedPageSize < 0 ||
 		h.UncompressedPageSize > maxPageBytes {
-		return 0, 0, fmt.Errorf("page of %d bytes, %d uncompressed, in %d", h.CompressedPageSize, h.UncompressedPageSize, len(r.raw)-pos)
+		return 0, 0, fmt.Errorf("page of %d bytes, %d uncompressed, in %d", h.CompressedPageSize,
+			h.UncompressedPageSize, len(r.raw)-pos)
 	}
 	next = pos + int(h.CompressedPageSize)
 	body := r.raw[pos:next]
@@ -129,7 +134,8 @@ func (r *chunkReader) dataV2(out *chunk, done int, h *format.PageHeader, body []
 		return 0, err
 	}
 	levels := int(v.DefinitionLevelsByteLength)
-	if levels < 0 || levels > len(body) || v.RepetitionLevelsByteLength != 0 || int(h.UncompressedPageSize) < levels {
+	if levels < 0 || levels > len(body) || v.RepetitionLevelsByteLength != 0 ||
+		int(h.UncompressedPageSize) < levels {
 		return 0, errPage
 	}
 	values := n

@@ -1,7 +1,8 @@
 package trace
 
-// column describes one column of a table. The tables below list the columns in the order of the fields of the row
-// types; the type of a column is the type of its field. How each is encoded stands in disk.go.
+// column describes one column of a table. The tables below list the columns in the order of the
+// fields of the row types; the type of a column is the type of its field. How each is encoded
+// stands in disk.go.
 type column struct {
 	name     string
 	nullable bool // Null in memory is null on disk

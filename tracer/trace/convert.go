@@ -24,8 +24,8 @@ func (s dataSink) Buffer(r *BufferEvent) error { s.d.Buffers = append(s.d.Buffer
 func (s dataSink) Queue(r *QueueEvent) error   { s.d.Queues = append(s.d.Queues, *r); return nil }
 func (s dataSink) Sample(r *Sample) error      { s.d.Samples = append(s.d.Samples, *r); return nil }
 
-// converter turns merged records into rows: it gives seq, resolves words, makes ids unique over the trace, computes deltas, and joins
-// the two ends of each span.
+// converter turns merged records into rows: it gives seq, resolves words, makes ids unique over the
+// trace, computes deltas, and joins the two ends of each span.
 type converter struct {
 	in     *journalData
 	out    sink
@@ -49,7 +49,8 @@ type tally struct {
 
 // convert writes all records of in to out.
 func convert(in *journalData, out sink) (*converter, error) {
-	c := &converter{in: in, out: out, ledger: ledger{}, spanAt: map[int64]int{}, tally: tally{lastNS: Null}}
+	c := &converter{in: in, out: out, ledger: ledger{}, spanAt: map[int64]int{},
+		tally: tally{lastNS: Null}}
 	if err := in.each(c.one); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,8 @@ func (c *converter) one(n uint32, r *journal.Record) error {
 		return c.queueRow(s, r)
 	case journal.KindSample:
 		c.tally.samples++
-		c.sample = Sample{TimeNS: r.TimeNS, Source: s.head.Source, Metric: s.reader.Word(r.Word0), Value: math.Float64frombits(uint64(r.X))}
+		c.sample = Sample{TimeNS: r.TimeNS, Source: s.head.Source, Metric: s.reader.Word(r.Word0),
+			Value: math.Float64frombits(uint64(r.X))}
 		return c.out.Sample(&c.sample)
 	case journal.KindSpanBegin:
 		c.spanBegin(s, n, r)
@@ -93,9 +95,11 @@ func (c *converter) bufferRow(s *journalSource, r *journal.Record) error {
 	c.tally.buffers++
 	e := &c.buffer
 	*e = BufferEvent{
-		Seq: c.nextSeq(), TimeNS: r.TimeNS, Source: s.head.Source, Event: journal.Text(journal.BufferEvents, r.Event),
+		Seq: c.nextSeq(), TimeNS: r.TimeNS, Source: s.head.Source,
+		Event:    journal.Text(journal.BufferEvents, r.Event),
 		BufferID: s.head.GlobalID(r.ID), ParentID: s.head.GlobalID(r.Parent),
-		Class: s.reader.Word(r.Word0), Space: journal.Text(journal.Spaces, r.Space), Device: int64(r.Device),
+		Class: s.reader.Word(r.Word0), Space: journal.Text(journal.Spaces, r.Space),
+		Device:        int64(r.Device),
 		CapacityBytes: r.X, ResidentBytes: r.Y, Estimated: r.Extra == 1,
 		Job: int64(r.Job), Partition: int64(r.Partition), Worker: int64(r.Worker),
 		Stage: s.reader.Word(r.Word1), SpanID: s.head.GlobalID(r.Span),
@@ -112,7 +116,8 @@ func (c *converter) queueRow(s *journalSource, r *journal.Record) error {
 		Seq: c.nextSeq(), TimeNS: r.TimeNS, Source: s.head.Source, Resource: s.reader.Word(r.Word0),
 		Event: journal.Text(journal.QueueEvents, r.Event),
 		Job:   int64(r.Job), Partition: int64(r.Partition), Worker: int64(r.Worker),
-		Priority: int64(r.Extra), Amount: r.X, LevelAfter: r.Y, WaitingAfter: int64(r.Parent), SpanID: s.head.GlobalID(r.Span),
+		Priority: int64(r.Extra), Amount: r.X, LevelAfter: r.Y, WaitingAfter: int64(r.Parent),
+		SpanID: s.head.GlobalID(r.Span),
 	}
 	if r.Parent == journal.UnknownWaiting {
 		e.WaitingAfter = Null
@@ -128,10 +133,12 @@ func (c *converter) spanBegin(s *journalSource, n uint32, r *journal.Record) {
 		SpanID: s.head.GlobalID(r.ID), ParentID: s.head.GlobalID(r.Parent),
 		Kind:  journal.Text(journal.SpanKinds, r.Event),
 		Stage: s.reader.Word(r.Word0), Name: s.reader.Word(r.Word1), Track: s.reader.Word(r.Word2),
-		Job: int64(r.Job), Partition: int64(r.Partition), Worker: int64(r.Worker), Device: int64(r.Device),
+		Job: int64(r.Job), Partition: int64(r.Partition), Worker: int64(r.Worker),
+		Device: int64(r.Device),
 		Stream: r.X, Threads: r.Y, BeginNS: r.TimeNS, EndNS: Null, CPUNS: Null, Bytes: Null,
 		Attributes:  string(x.Attributes),
-		OtelTraceID: hexID(x.TraceID[:]), OtelSpanID: hexID(x.SpanID[:]), OtelParentSpanID: hexID(x.ParentSpanID[:]),
+		OtelTraceID: hexID(x.TraceID[:]), OtelSpanID: hexID(x.SpanID[:]),
+		OtelParentSpanID: hexID(x.ParentSpanID[:]),
 	}
 	c.spanAt[row.SpanID] = len(c.spans)
 	c.spans = append(c.spans, row)
@@ -152,7 +159,8 @@ func (c *converter) spanEnd(s *journalSource, n uint32, r *journal.Record) {
 	row.Attributes = mergeAttributes(row.Attributes, c.in.exts[n].Attributes)
 }
 
-// mergeAttributes puts the attributes of a span's end on top of those of its begin. One that is no JSON object gives way.
+// mergeAttributes puts the attributes of a span's end on top of those of its begin. One that is no
+// JSON object gives way.
 func mergeAttributes(begin string, end []byte) string {
 	if len(end) == 0 {
 		return begin

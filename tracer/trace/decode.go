@@ -6,9 +6,10 @@ import (
 	"math/bits"
 )
 
-// Decoders of the Parquet encodings that traces use. They write into a slice of the length that the page header gave and that was
-// checked against the row group, so that no run length in the data can make them allocate; data that ends early or says more is
-// errPage. Buffers end in decodePad spare bytes, so that 64 bits can be loaded at any byte.
+// Decoders of the Parquet encodings that traces use. They write into a slice of the length that the
+// page header gave and that was checked against the row group, so that no run length in the data
+// can make them allocate; data that ends early or says more is errPage. Buffers end in decodePad
+// spare bytes, so that 64 bits can be loaded at any byte.
 
 var errPage = errors.New("page makes no sense")
 
@@ -59,7 +60,8 @@ func (c *cursor) take(n uint64) (int, error) {
 	return at, nil
 }
 
-// hybrid fills dst from runs and bit-packed groups of values of width bits (Parquet's RLE encoding).
+// hybrid fills dst from runs and bit-packed groups of values of width bits (Parquet's RLE
+// encoding).
 func (c *cursor) hybrid(dst []uint32, width uint) error {
 	if width > 32 {
 		return errPage
@@ -122,13 +124,15 @@ func (c *cursor) delta(dst []int64) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	if minis == 0 || minis > 1024 || blockSize > 1<<20 || blockSize%minis != 0 || blockSize/minis%8 != 0 {
+	if minis == 0 || minis > 1024 || blockSize > 1<<20 || blockSize%minis != 0 ||
+		blockSize/minis%8 != 0 {
 		return errPage
 	}
 	dst[0] = first
 	for last, rest := first, dst[1:]; len(rest) > 0; {
 		var err error
-		if rest, last, err = c.deltaBlock(rest, last, int(minis), int(blockSize/minis)); err != nil {
+		if rest, last, err = c.deltaBlock(rest, last, int(minis),
+			int(blockSize/minis)); err != nil {
 			return err
 		}
 	}

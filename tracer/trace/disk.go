@@ -1,8 +1,9 @@
 package trace
 
-// The rows as parquet-go writes them: the public rows with a pointer where a null is possible. Words and the small integers
-// that repeat (job, partition, capacity …) go through a dictionary, rising numbers through delta encoding. The order and the names of
-// the columns are those of columns.go (a test keeps them equal).
+// The rows as parquet-go writes them: the public rows with a pointer where a null is possible.
+// Words and the small integers that repeat (job, partition, capacity …) go through a dictionary,
+// rising numbers through delta encoding. The order and the names of the columns are those of
+// columns.go (a test keeps them equal).
 
 type diskSpan struct {
 	BeginSeq         int64  `parquet:"begin_seq,delta"`
@@ -86,11 +87,13 @@ func nullable(v *int64) *int64 {
 
 func (d *diskSpan) from(r *Span) {
 	*d = diskSpan{
-		BeginSeq: r.BeginSeq, EndSeq: nullable(&r.EndSeq), Source: r.Source, SpanID: r.SpanID, ParentID: r.ParentID,
-		Kind: r.Kind, Stage: r.Stage, Name: r.Name, Track: r.Track,
+		BeginSeq: r.BeginSeq, EndSeq: nullable(&r.EndSeq), Source: r.Source, SpanID: r.SpanID,
+		ParentID: r.ParentID,
+		Kind:     r.Kind, Stage: r.Stage, Name: r.Name, Track: r.Track,
 		Job: r.Job, Partition: r.Partition, Worker: r.Worker, Device: r.Device,
 		Stream: nullable(&r.Stream), Threads: nullable(&r.Threads),
-		BeginNS: r.BeginNS, EndNS: nullable(&r.EndNS), CPUNS: nullable(&r.CPUNS), Bytes: nullable(&r.Bytes),
+		BeginNS: r.BeginNS, EndNS: nullable(&r.EndNS), CPUNS: nullable(&r.CPUNS),
+		Bytes:  nullable(&r.Bytes),
 		Status: r.Status, Attributes: r.Attributes,
 		OtelTraceID: r.OtelTraceID, OtelSpanID: r.OtelSpanID, OtelParentSpanID: r.OtelParentSpanID,
 	}
@@ -98,19 +101,23 @@ func (d *diskSpan) from(r *Span) {
 
 func (d *diskBuffer) from(r *BufferEvent) {
 	*d = diskBuffer{
-		Seq: r.Seq, TimeNS: r.TimeNS, Source: r.Source, Event: r.Event, BufferID: r.BufferID, ParentID: r.ParentID,
-		Class: r.Class, Space: r.Space, Device: r.Device,
+		Seq: r.Seq, TimeNS: r.TimeNS, Source: r.Source, Event: r.Event, BufferID: r.BufferID,
+		ParentID: r.ParentID,
+		Class:    r.Class, Space: r.Space, Device: r.Device,
 		CapacityBytes: nullable(&r.CapacityBytes), ResidentBytes: nullable(&r.ResidentBytes),
-		DeltaBytes: r.DeltaBytes, DeltaResidentBytes: nullable(&r.DeltaResidentBytes), Estimated: r.Estimated,
-		Job: r.Job, Partition: r.Partition, Worker: r.Worker, Stage: r.Stage, SpanID: r.SpanID,
+		DeltaBytes: r.DeltaBytes, DeltaResidentBytes: nullable(&r.DeltaResidentBytes),
+		Estimated: r.Estimated,
+		Job:       r.Job, Partition: r.Partition, Worker: r.Worker, Stage: r.Stage, SpanID: r.SpanID,
 	}
 }
 
 func (d *diskQueue) from(r *QueueEvent) {
 	*d = diskQueue{
 		Seq: r.Seq, TimeNS: r.TimeNS, Source: r.Source, Resource: r.Resource, Event: r.Event,
-		Job: r.Job, Partition: r.Partition, Worker: r.Worker, Priority: r.Priority, Amount: r.Amount,
-		LevelAfter: nullable(&r.LevelAfter), WaitingAfter: nullable(&r.WaitingAfter), SpanID: r.SpanID,
+		Job: r.Job, Partition: r.Partition, Worker: r.Worker, Priority: r.Priority,
+		Amount:     r.Amount,
+		LevelAfter: nullable(&r.LevelAfter), WaitingAfter: nullable(&r.WaitingAfter),
+		SpanID: r.SpanID,
 	}
 }
 

@@ -6,17 +6,20 @@ import (
 	"strings"
 )
 
-// ErrLiving is returned (wrapped) by Recover and Seal when the trace is still being written by a living process.
+// ErrLiving is returned (wrapped) by Recover and Seal when the trace is still being written by a
+// living process.
 var ErrLiving = errors.New("the trace is still being written by a living process")
 
-// ErrNotTrace is wrapped by a FileError when the path holds no trace: neither a manifest nor a journal.
+// ErrNotTrace is wrapped by a FileError when the path holds no trace: neither a manifest nor a
+// journal.
 var ErrNotTrace = errors.New("not a trace")
 
 // ErrTooLarge is wrapped when reading would take more memory than the caller allowed.
 var ErrTooLarge = errors.New("larger than the limit")
 
-// FileError is damage in, or a mismatch of, a file of a trace: which file, which table and where, what is wrong and
-// what to do. Every reading function of this package returns it for a file that it cannot use.
+// FileError is damage in, or a mismatch of, a file of a trace: which file, which table and where,
+// what is wrong and what to do. Every reading function of this package returns it for a file that
+// it cannot use.
 type FileError struct {
 	Path   string
 	Table  string // spans, buffers, queues, samples; "" outside a table

@@ -53,7 +53,8 @@ func TestFileRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFileAnyData: any rows come back from the files exactly, unless a column that has no null holds Null.
+// TestFileAnyData: any rows come back from the files exactly, unless a column that has no null
+// holds Null.
 func TestFileAnyData(t *testing.T) {
 	root := t.TempDir()
 	n := 0
@@ -81,11 +82,13 @@ func TestFileAnyData(t *testing.T) {
 	})
 }
 
-// TestManyRows crosses row groups and pages, with dictionaries too large to keep and nulls in between.
+// TestManyRows crosses row groups and pages, with dictionaries too large to keep and nulls in
+// between.
 func TestManyRows(t *testing.T) {
 	d := &Data{Manifest: textManifest()}
 	for i := range int64(3*groupRows + 17) {
-		row := BufferEvent{Seq: i + 1, TimeNS: i * i, BufferID: i, CapacityBytes: i * 1_000_003, Job: i % 7, DeltaBytes: -i * 999_999_937}
+		row := BufferEvent{Seq: i + 1, TimeNS: i * i, BufferID: i, CapacityBytes: i * 1_000_003,
+			Job: i % 7, DeltaBytes: -i * 999_999_937}
 		row.ResidentBytes = Null
 		if i%3 == 0 {
 			row.ResidentBytes = i ^ math.MaxInt64
@@ -93,8 +96,10 @@ func TestManyRows(t *testing.T) {
 		row.Estimated = i%5 == 0
 		row.Class = []string{"a", "b", "", "density"}[i%4]
 		d.Buffers = append(d.Buffers, row)
-		d.Spans = append(d.Spans, Span{BeginSeq: i, SpanID: math.MaxInt64 - i*i, Name: string(rune('a' + i%20)), EndSeq: Null,
-			Attributes: `{"n":` + string(rune('0'+i%10)) + `}`, OtelSpanID: string(rune('A' + i%60))})
+		d.Spans = append(d.Spans, Span{BeginSeq: i, SpanID: math.MaxInt64 - i*i,
+			Name: string(rune('a' + i%20)), EndSeq: Null,
+			Attributes: `{"n":` + string(rune('0'+i%10)) + `}`,
+			OtelSpanID: string(rune('A' + i%60))})
 	}
 	again := reload(t, d)
 	if !slices.Equal(d.Buffers, again.Buffers) {
@@ -115,11 +120,13 @@ func withoutNulls(d *Data) {
 	}
 	for i := range d.Spans {
 		s := &d.Spans[i]
-		clean(&s.BeginSeq, &s.SpanID, &s.ParentID, &s.Job, &s.Partition, &s.Worker, &s.Device, &s.BeginNS)
+		clean(&s.BeginSeq, &s.SpanID, &s.ParentID, &s.Job, &s.Partition, &s.Worker, &s.Device,
+			&s.BeginNS)
 	}
 	for i := range d.Buffers {
 		b := &d.Buffers[i]
-		clean(&b.Seq, &b.TimeNS, &b.BufferID, &b.ParentID, &b.Device, &b.DeltaBytes, &b.Job, &b.Partition, &b.Worker, &b.SpanID)
+		clean(&b.Seq, &b.TimeNS, &b.BufferID, &b.ParentID, &b.Device, &b.DeltaBytes, &b.Job,
+			&b.Partition, &b.Worker, &b.SpanID)
 	}
 	for i := range d.Queues {
 		q := &d.Queues[i]

@@ -28,7 +28,8 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s is now\n%s\nrun go test ./tracer/trace -update and look at the difference", path, got)
+		t.Errorf("%s is now\n%s\nrun go test ./tracer/trace -update and look at the difference",
+			path, got)
 	}
 }
 
@@ -42,7 +43,8 @@ func TestGoldenSeal(t *testing.T) {
 	r.life(main, 1, true)
 	r.life(main, 12, false)
 	dir := killed(t, r)
-	if _, err := Recover(dir, RecoverOptions{ProcessEnd: EndKilled, Reason: "SIGKILL"}); err != nil {
+	if _, err := Recover(dir, RecoverOptions{ProcessEnd: EndKilled,
+		Reason: "SIGKILL"}); err != nil {
 		t.Fatal(err)
 	}
 	d := load(t, dir)
@@ -98,8 +100,10 @@ func TestColumns(t *testing.T) {
 		for i, col := range c.columns {
 			row, disk := c.row.Field(i), c.disk.Field(i)
 			name, _, _ := strings.Cut(disk.Tag.Get("parquet"), ",")
-			if row.Name != disk.Name || name != col.name || (disk.Type.Kind() == reflect.Pointer) != col.nullable {
-				t.Errorf("%s.%s: on disk %s as %q, in the table of columns %+v", c.row, row.Name, disk.Name, name, col)
+			if row.Name != disk.Name || name != col.name ||
+				(disk.Type.Kind() == reflect.Pointer) != col.nullable {
+				t.Errorf("%s.%s: on disk %s as %q, in the table of columns %+v", c.row, row.Name,
+					disk.Name, name, col)
 			}
 		}
 		if c.row.NumField() != len(c.columns) || c.disk.NumField() != len(c.columns) {
@@ -108,7 +112,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestRulesInDocs keeps the table of rules in docs/format.md, and its example, as the code has them.
+// TestRulesInDocs keeps the table of rules in docs/format.md, and its example, as the code has
+// them.
 func TestRulesInDocs(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "format.md")
 	text, err := os.ReadFile(path)
@@ -126,7 +131,9 @@ func TestRulesInDocs(t *testing.T) {
 		t.Fatal("docs/format.md has no place for the rules")
 	}
 	if old != b.String() && *update {
-		if err := os.WriteFile(path, []byte(head+"-update -->\n"+b.String()+"<!-- end of rules -->"+tail), 0o644); err != nil {
+		if err := os.WriteFile(path,
+			[]byte(head+"-update -->\n"+b.String()+"<!-- end of rules -->"+tail),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if old != b.String() {
@@ -137,6 +144,7 @@ func TestRulesInDocs(t *testing.T) {
 	d := mustParse(t, "program"+example)
 	valid(t, d)
 	if len(d.Buffers) != 5 || len(d.Queues) != 6 || len(d.Spans) != 1 {
-		t.Errorf("the example of docs/format.md has %d buffer events, %d queue events, %d spans", len(d.Buffers), len(d.Queues), len(d.Spans))
+		t.Errorf("the example of docs/format.md has %d buffer events, %d queue events, %d spans",
+			len(d.Buffers), len(d.Queues), len(d.Spans))
 	}
 }

@@ -1,7 +1,7 @@
 package trace
 
-// ledger follows the buffers that are live and says what each event adds to live and resident bytes. Sealing, the text form and
-// the validator share it.
+// ledger follows the buffers that are live and says what each event adds to live and resident
+// bytes. Sealing, the text form and the validator share it.
 type ledger map[int64]held
 
 // held is what a live buffer holds.
@@ -10,15 +10,17 @@ type held struct {
 	host               bool // counts in live host bytes: not on a device, not cut from a parent
 }
 
-// deltas gives delta_bytes and delta_resident_bytes of e after the events before it. An event of a buffer that is not
-// live (its alloc is lost, or it was freed) adds nothing, and so does a second alloc.
+// deltas gives delta_bytes and delta_resident_bytes of e after the events before it. An event of a
+// buffer that is not live (its alloc is lost, or it was freed) adds nothing, and so does a second
+// alloc.
 func (l ledger) deltas(e *BufferEvent) (bytes, resident int64) {
 	prev, live := l[e.BufferID]
 	switch {
 	case live && e.Event == EventFree:
 		return -orZero(prev.capacity), negated(prev.resident)
 	case live && e.Event == EventResize:
-		return orZero(e.CapacityBytes) - orZero(prev.capacity), difference(e.ResidentBytes, prev.resident)
+		return orZero(e.CapacityBytes) - orZero(prev.capacity), difference(e.ResidentBytes,
+			prev.resident)
 	case live && e.Event != EventAlloc:
 		return 0, difference(e.ResidentBytes, prev.resident)
 	case !live && e.Event == EventAlloc:
@@ -34,7 +36,8 @@ func (l ledger) record(e *BufferEvent) {
 	case e.Event == EventFree:
 		delete(l, e.BufferID)
 	case e.Event == EventAlloc && !live:
-		l[e.BufferID] = held{e.CapacityBytes, e.ResidentBytes, e.Space != SpaceDevice && e.ParentID == 0}
+		l[e.BufferID] = held{e.CapacityBytes, e.ResidentBytes, e.Space != SpaceDevice &&
+			e.ParentID == 0}
 	case live:
 		prev.resident = e.ResidentBytes
 		if e.Event == EventResize {
@@ -75,7 +78,8 @@ func difference(a, b int64) int64 {
 	return a - b
 }
 
-// levelStep is what an operation adds to the level of its resource, in units of its amount, and to the number waiting.
+// levelStep is what an operation adds to the level of its resource, in units of its amount, and to
+// the number waiting.
 func levelStep(event string) (level, waiting int64) {
 	switch event {
 	case EventRequest, EventSend:

@@ -5,8 +5,9 @@ import (
 	"io/fs"
 )
 
-// openJournal reads an unsealed trace from its journal, as far as it has got. m is nil where the manifest is missing. Of a living
-// writer, what it wrote after the reading began is left out, so that one cut goes through all its writers.
+// openJournal reads an unsealed trace from its journal, as far as it has got. m is nil where the
+// manifest is missing. Of a living writer, what it wrote after the reading began is left out, so
+// that one cut goes through all its writers.
 func openJournal(dir string, m *Manifest) (*Trace, error) {
 	in, err := readJournals(dir)
 	if errors.Is(err, fs.ErrNotExist) { // sealed since we looked

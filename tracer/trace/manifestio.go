@@ -16,14 +16,15 @@ import (
 // maxManifestBytes is the largest manifest.json that is read: a real one has a few KiB.
 const maxManifestBytes = 16 << 20
 
-// ReadManifest reads the manifest of the trace directory dir, strictly: a foreign schema version, a wrong type, a
-// second document or a file over the size limit is a FileError.
+// ReadManifest reads the manifest of the trace directory dir, strictly: a foreign schema version, a
+// wrong type, a second document or a file over the size limit is a FileError.
 func ReadManifest(dir string) (*Manifest, error) {
 	path := manifestPath(dir)
 	text, err := readLimited(path, maxManifestBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fileError(dir, "it has no manifest.json", "give a trace directory NAME.hw", ErrNotTrace)
+		return nil, fileError(dir, "it has no manifest.json", "give a trace directory NAME.hw",
+			ErrNotTrace)
 	case err != nil:
 		return nil, fileError(path, "", hintDamaged, err)
 	}
@@ -39,9 +40,11 @@ func parseManifest(path string, text []byte) (*Manifest, error) {
 	}
 	switch v := version.SchemaVersion; {
 	case v == nil:
-		return nil, fileError(path, "schema_version is missing", "this is not the manifest of a Highwater trace", ErrNotTrace)
+		return nil, fileError(path, "schema_version is missing",
+			"this is not the manifest of a Highwater trace", ErrNotTrace)
 	case *v > SchemaVersion:
-		return nil, fileError(path, fmt.Sprintf("schema version %d, this program reads up to %d", *v, SchemaVersion),
+		return nil, fileError(path, fmt.Sprintf("schema version %d, this program reads up to %d",
+			*v, SchemaVersion),
 			"use the highwater that wrote it, or a newer one", nil)
 	case *v < 1:
 		return nil, fileError(path, fmt.Sprintf("schema version %d", *v), hintDamaged, nil)

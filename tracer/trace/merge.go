@@ -10,7 +10,8 @@ import (
 	"highwater/tracer/journal"
 )
 
-// journalData is every record of a trace's journals, in memory: 64 bytes a record and 4 for its place in the order.
+// journalData is every record of a trace's journals, in memory: 64 bytes a record and 4 for its
+// place in the order.
 type journalData struct {
 	sources []journalSource
 	records []([]journal.Record) // in pieces of recordPiece, so that growing copies nothing
@@ -71,7 +72,8 @@ func (d *journalData) readSource(path string) error {
 		return err
 	}
 	n := uint32(len(d.sources))
-	d.sources = append(d.sources, journalSource{reader: r, head: r.Header(), runOf: map[uint32]int{}})
+	d.sources = append(d.sources, journalSource{reader: r, head: r.Header(),
+		runOf: map[uint32]int{}})
 	s := &d.sources[n]
 	if r.Live() { // what comes after now would be an incomplete cut through the writers
 		clock := journal.NewClock(s.head.AnchorMonotonic)
@@ -122,7 +124,8 @@ func (d *journalData) record(n uint32) *journal.Record {
 	return &d.records[n/recordPiece][n%recordPiece]
 }
 
-// sortRun puts a writer's records in the order of time. They nearly are: a caller reads the clock before it gets hold of the writer.
+// sortRun puts a writer's records in the order of time. They nearly are: a caller reads the clock
+// before it gets hold of the writer.
 func (d *journalData) sortRun(r *run) {
 	byTime := func(a, b uint32) int { return cmp.Compare(d.record(a).TimeNS, d.record(b).TimeNS) }
 	if !slices.IsSortedFunc(r.records, byTime) {
@@ -130,7 +133,8 @@ func (d *journalData) sortRun(r *run) {
 	}
 }
 
-// each calls f with every record in the order of the trace: by time, then source and writer, then position in that writer.
+// each calls f with every record in the order of the trace: by time, then source and writer, then
+// position in that writer.
 func (d *journalData) each(f func(n uint32, r *journal.Record) error) error {
 	h := make(mergeHeap, 0, len(d.runs))
 	for i := range d.runs {

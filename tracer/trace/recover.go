@@ -41,10 +41,12 @@ func (r Recovery) MarshalJSON() ([]byte, error) {
 	}{plain(r), last})
 }
 
-// Recover seals what a killed run left in dir. It refuses with ErrLiving while a writer lives; a trace that is already
-// sealed is no error, and says so. A trace without a readable manifest gets one from its journal, with a warning.
+// Recover seals what a killed run left in dir. It refuses with ErrLiving while a writer lives; a
+// trace that is already sealed is no error, and says so. A trace without a readable manifest gets
+// one from its journal, with a warning.
 func Recover(dir string, opts RecoverOptions) (*Recovery, error) {
-	r, err := seal(dir, SealOptions{ProcessEnd: opts.ProcessEnd, Reason: opts.Reason, SealedBy: SealedByRecover}, true)
+	r, err := seal(dir, SealOptions{ProcessEnd: opts.ProcessEnd, Reason: opts.Reason,
+		SealedBy: SealedByRecover}, true)
 	if err != nil {
 		return nil, fmt.Errorf("recover trace: %w", err)
 	}
@@ -53,7 +55,8 @@ func Recover(dir string, opts RecoverOptions) (*Recovery, error) {
 
 func alreadySealed(dir string, m *Manifest) *Recovery {
 	return &Recovery{
-		Dir: dir, AlreadySealed: true, Manifest: m, Events: map[string]int64{}, Lost: map[string]int64{}, LastNS: Null,
+		Dir: dir, AlreadySealed: true, Manifest: m, Events: map[string]int64{},
+		Lost: map[string]int64{}, LastNS: Null,
 	}
 }
 
@@ -63,7 +66,8 @@ func newRecovery(dir string, m *Manifest, in *journalData, c *converter) *Recove
 	r := &Recovery{
 		Dir: dir, Manifest: m,
 		Events: map[string]int64{
-			"buffer": t.buffers, "queue": t.queues, "sample": t.samples, "span_begin": t.begins, "span_end": t.ends,
+			"buffer": t.buffers, "queue": t.queues, "sample": t.samples, "span_begin": t.begins,
+			"span_end": t.ends,
 		},
 		Lost:      map[string]int64{},
 		OpenSpans: t.openSpans, LiveBuffers: int64(len(c.ledger)), LiveBytes: c.ledger.liveBytes(),

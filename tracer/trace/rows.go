@@ -32,7 +32,8 @@ func fileRows[T any](t *tableFile, columns []column) iter.Seq2[*T, error] {
 			for first := 0; first < rows; first += batchRows {
 				part := batch[:min(batchRows, rows-first)]
 				if err := fillRows(part, chunks, columns, first); err != nil {
-					yield(nil, t.errorAt(-1, fmt.Sprintf("rows %d to %d", done, done+int64(len(part))-1), err))
+					yield(nil, t.errorAt(-1, fmt.Sprintf("rows %d to %d", done,
+						done+int64(len(part))-1), err))
 					return
 				}
 				done += int64(len(part))
@@ -49,7 +50,8 @@ func fileRows[T any](t *tableFile, columns []column) iter.Seq2[*T, error] {
 // readGroup decodes all columns of row group g.
 func (t *tableFile) readGroup(r *chunkReader, chunks []chunk, g int, columns []column) error {
 	for i := range columns {
-		if err := r.read(&chunks[i], &t.meta.RowGroups[g], &t.leaves[i], columns[i].name); err != nil {
+		if err := r.read(&chunks[i], &t.meta.RowGroups[g], &t.leaves[i],
+			columns[i].name); err != nil {
 			return err
 		}
 	}
@@ -79,7 +81,8 @@ func fillRows[T any](rows []T, chunks []chunk, columns []column, first int) erro
 			scatter(base, typ.Size(), ints)
 		case reflect.Float64:
 			for j, v := range ints {
-				*(*float64)(unsafe.Add(base, uintptr(j)*typ.Size())) = math.Float64frombits(uint64(v))
+				*(*float64)(unsafe.Add(base,
+					uintptr(j)*typ.Size())) = math.Float64frombits(uint64(v))
 			}
 		case reflect.Bool:
 			for j, v := range ints {

@@ -19,10 +19,11 @@ type SealOptions struct {
 	SealedBy   string // SealedByClose | SealedByRecover; "" is close
 }
 
-// Seal turns the journal of the trace directory dir into Parquet: one order over all sources, spans joined, losses
-// counted in the manifest. The manifest is renamed into place last and the journal removed after it, so that a crash in
-// the middle leaves the journal and sealing again works. Sealing a sealed trace only removes a left-over journal.
-// The caller must own the trace: its journals are closed, or their writers dead; ErrLiving otherwise.
+// Seal turns the journal of the trace directory dir into Parquet: one order over all sources, spans
+// joined, losses counted in the manifest. The manifest is renamed into place last and the journal
+// removed after it, so that a crash in the middle leaves the journal and sealing again works.
+// Sealing a sealed trace only removes a left-over journal. The caller must own the trace: its
+// journals are closed, or their writers dead; ErrLiving otherwise.
 func Seal(dir string, opts SealOptions) (*Manifest, error) {
 	r, err := seal(dir, opts, false)
 	if err != nil {
@@ -31,7 +32,8 @@ func Seal(dir string, opts SealOptions) (*Manifest, error) {
 	return r.Manifest, nil
 }
 
-// seal is Seal and Recover. A recovery also takes a trace whose manifest is gone or damaged: the journal says enough.
+// seal is Seal and Recover. A recovery also takes a trace whose manifest is gone or damaged: the
+// journal says enough.
 func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	m, err := ReadManifest(dir)
 	if err == nil && m.SealedBy != "" {
@@ -39,7 +41,8 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	}
 	if !hasJournal(dir) {
 		if err == nil {
-			err = fileError(dir, "the trace is not sealed and has no journal", "there is nothing to recover: record the run again", nil)
+			err = fileError(dir, "the trace is not sealed and has no journal",
+				"there is nothing to recover: record the run again", nil)
 		}
 		return nil, err
 	}
@@ -53,7 +56,8 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	defer unlock()
 	rec, serr := sealJournal(dir, m, opts)
 	if serr == nil && err != nil {
-		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the manifest could not be read and was made anew: %v", err))
+		rec.Warnings = append(rec.Warnings,
+			fmt.Sprintf("the manifest could not be read and was made anew: %v", err))
 	}
 	return rec, serr
 }
@@ -76,7 +80,9 @@ func lockForSealing(dir string) (unlock func(), err error) {
 		}
 		if living {
 			f.Close()
-			return nil, fmt.Errorf("%s, source %s: %w: wait for it to end, or end it, and try again", dir, e.Name(), ErrLiving)
+			return nil,
+				fmt.Errorf("%s, source %s: %w: wait for it to end, or end it, and try again", dir,
+					e.Name(), ErrLiving)
 		}
 	}
 	if err != nil {
@@ -105,20 +111,23 @@ func sealJournal(dir string, m *Manifest, opts SealOptions) (*Recovery, error) {
 		return nil, err
 	}
 	sealed := journalManifest(m, in, c)
-	sealed.ProcessEnd, sealed.EndReason, sealed.SealedBy = orWord(opts.ProcessEnd, EndUnknown), opts.Reason, orWord(opts.SealedBy, SealedByClose)
+	sealed.ProcessEnd, sealed.EndReason, sealed.SealedBy = orWord(opts.ProcessEnd, EndUnknown),
+		opts.Reason, orWord(opts.SealedBy, SealedByClose)
 	if err := w.Close(sealed); err != nil {
 		return nil, err
 	}
 	return newRecovery(dir, sealed, in, c), removeJournal(dir)
 }
 
-// journalManifest is m, or a manifest made from the journal where there is none, with the sources and losses that the journal tells.
+// journalManifest is m, or a manifest made from the journal where there is none, with the sources
+// and losses that the journal tells.
 func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
 	var out Manifest
 	if m != nil {
 		out = *m
 	} else {
-		out = Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded, Anchor: Anchor{Kind: AnchorMonotonic}}
+		out = Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded,
+			Anchor: Anchor{Kind: AnchorMonotonic}}
 		if len(in.sources) > 0 {
 			out.Anchor = anchorOf(&in.sources[0].head)
 		}
@@ -127,7 +136,8 @@ func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
 	for i := range in.sources {
 		h := &in.sources[i].head
 		if !out.hasSource(h.Source) {
-			out.Sources = append(out.Sources, Source{Name: h.Source, Kind: "process", PID: h.PID, Device: None, Anchor: anchorOf(h)})
+			out.Sources = append(out.Sources, Source{Name: h.Source, Kind: "process", PID: h.PID,
+				Device: None, Anchor: anchorOf(h)})
 		}
 	}
 	out.Loss = append(append([]Loss(nil), out.Loss...), losses(in, c)...)
@@ -147,7 +157,8 @@ func (m *Manifest) hasSource(name string) bool {
 	return false
 }
 
-// Reasons of losses that reading a journal finds, besides those that its writer counted (journal.LossReasons).
+// Reasons of losses that reading a journal finds, besides those that its writer counted
+// (journal.LossReasons).
 const (
 	LossTorn           = "torn"            // records half written: at a kill these were never acknowledged
 	LossMissingBlocks  = "missing_blocks"  // blocks (of up to 63 records) that are not there
@@ -173,7 +184,8 @@ func losses(in *journalData, c *converter) []Loss {
 			if x.Writer >= 0 {
 				writer = fmt.Sprintf("%s/%d", s.head.Source, x.Writer)
 			}
-			out = append(out, Loss{Writer: writer, FromNS: x.FromNS, ToNS: x.ToNS, Count: x.Count, Reason: x.Reason})
+			out = append(out, Loss{Writer: writer, FromNS: x.FromNS, ToNS: x.ToNS, Count: x.Count,
+				Reason: x.Reason})
 		}
 		add(s.head.Source, LossTorn, l.Torn)
 		add(s.head.Source, LossMissingBlocks, l.MissingBlocks)

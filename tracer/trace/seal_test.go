@@ -31,9 +31,11 @@ func newRecording(t testing.TB) *recording {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m := &Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded, Program: "test", Anchor: Anchor{Kind: AnchorMonotonic}}
+	m := &Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded, Program: "test",
+		Anchor: Anchor{Kind: AnchorMonotonic}}
 	permits := int64(1 << 20)
-	m.Resources = []Resource{{Name: "permit", Kind: ResourcePermit, Unit: "permit", Capacity: &permits, Device: None}}
+	m.Resources = []Resource{{Name: "permit", Kind: ResourcePermit, Unit: "permit",
+		Capacity: &permits, Device: None}}
 	m.Metrics = []Metric{{Name: "process.memory.usage", Unit: "By", Kind: "gauge"}}
 	if err := WriteManifest(r.dir, m); err != nil {
 		t.Fatal(err)
@@ -43,7 +45,8 @@ func newRecording(t testing.TB) *recording {
 
 func (r *recording) source(name string, base uint32) *journal.Journal {
 	r.t.Helper()
-	j, err := journal.Create(filepath.Join(r.dir, "journal", name), journal.Options{Source: name, Base: base, Writers: 4, SegmentBytes: 1 << 20})
+	j, err := journal.Create(filepath.Join(r.dir, "journal", name), journal.Options{Source: name,
+		Base: base, Writers: 4, SegmentBytes: 1 << 20})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -63,7 +66,8 @@ func (r *recording) close(j *journal.Journal) {
 	}
 }
 
-// life writes the events of one partition: permit, span, a buffer, a sample. end says whether it comes to its end.
+// life writes the events of one partition: permit, span, a buffer, a sample. end says whether it
+// comes to its end.
 func (r *recording) life(j *journal.Journal, n int32, end bool) {
 	owner := journal.Record{Job: n / 10, Partition: n % 10, Worker: int16(n % 4), Device: -1}
 	put := func(kind journal.Kind, event uint8, change func(*journal.Record), ext []byte) {
@@ -84,14 +88,17 @@ func (r *recording) life(j *journal.Journal, n int32, end bool) {
 	}
 	buffer := func(event uint8, resident int64) {
 		put(journal.KindBuffer, event, func(x *journal.Record) {
-			x.Word0, x.Word1, x.Space, x.ID, x.Span, x.X, x.Y = j.Word("a"), j.Word("synthesis"), 1, id, id, 1<<20, resident
+			x.Word0, x.Word1, x.Space, x.ID, x.Span, x.X, x.Y = j.Word("a"), j.Word("synthesis"), 1,
+				id, id, 1<<20, resident
 		}, nil)
 	}
 	permit(1, 0, 1)
 	permit(2, 1, 0)
 	put(journal.KindSpanBegin, 2, func(x *journal.Record) {
-		x.ID, x.Word0, x.Word1, x.Word2, x.X, x.Y = id, j.Word("synthesis"), j.Word("synthesis"), j.Word("track"), Null, 1
-	}, journal.AppendSpanBegin(nil, &journal.SpanExt{TraceID: [16]byte{1}, SpanID: [8]byte{2}, Attributes: []byte(`{"a":1,"b":2}`)}))
+		x.ID, x.Word0, x.Word1, x.Word2, x.X, x.Y = id, j.Word("synthesis"), j.Word("synthesis"),
+			j.Word("track"), Null, 1
+	}, journal.AppendSpanBegin(nil, &journal.SpanExt{TraceID: [16]byte{1}, SpanID: [8]byte{2},
+		Attributes: []byte(`{"a":1,"b":2}`)}))
 	buffer(journal.BufferAlloc, 0)
 	buffer(journal.BufferFill, 1<<20)
 	put(journal.KindSample, 0, func(x *journal.Record) {
@@ -101,7 +108,10 @@ func (r *recording) life(j *journal.Journal, n int32, end bool) {
 		return
 	}
 	buffer(journal.BufferFree, 1<<20)
-	put(journal.KindSpanEnd, journal.StatusOK, func(x *journal.Record) { x.ID, x.X, x.Y = id, 77, Null },
+	put(journal.KindSpanEnd, journal.StatusOK, func(x *journal.Record) {
+		x.ID, x.X, x.Y = id, 77,
+			Null
+	},
 		journal.AppendSpanEnd(nil, &journal.SpanExt{Attributes: []byte(`{"b":3}`)}))
 	permit(3, 0, 0)
 }
@@ -119,7 +129,8 @@ func TestSeal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.SealedBy != SealedByClose || m.ProcessEnd != EndFinished || len(m.Sources) != 2 || len(m.Loss) != 0 {
+	if m.SealedBy != SealedByClose || m.ProcessEnd != EndFinished || len(m.Sources) != 2 ||
+		len(m.Loss) != 0 {
 		t.Errorf("manifest %+v", m)
 	}
 	if _, err := os.Stat(filepath.Join(r.dir, "journal")); !errors.Is(err, fs.ErrNotExist) {
@@ -127,19 +138,25 @@ func TestSeal(t *testing.T) {
 	}
 	d := load(t, r.dir)
 	valid(t, d)
-	if len(d.Spans) != lives || len(d.Buffers) != 3*lives || len(d.Queues) != 3*lives || len(d.Samples) != lives {
-		t.Errorf("%d spans, %d buffer events, %d queue events, %d samples", len(d.Spans), len(d.Buffers), len(d.Queues), len(d.Samples))
+	if len(d.Spans) != lives || len(d.Buffers) != 3*lives || len(d.Queues) != 3*lives ||
+		len(d.Samples) != lives {
+		t.Errorf("%d spans, %d buffer events, %d queue events, %d samples", len(d.Spans),
+			len(d.Buffers), len(d.Queues), len(d.Samples))
 	}
 	s := d.Spans[1]
-	want := Span{BeginSeq: 11, EndSeq: 15, Source: "setup", SpanID: 1<<32 + 2, Kind: "stage", Stage: "synthesis", Name: "synthesis",
-		Track: "track", Partition: 1, Worker: 1, Device: None, Stream: Null, Threads: 1, BeginNS: 1200, EndNS: 1700, CPUNS: 77, Bytes: Null,
-		Status: "ok", Attributes: `{"a":1,"b":3}`, OtelTraceID: "01000000000000000000000000000000", OtelSpanID: "0200000000000000"}
+	want := Span{BeginSeq: 11, EndSeq: 15, Source: "setup", SpanID: 1<<32 + 2, Kind: "stage",
+		Stage: "synthesis", Name: "synthesis",
+		Track: "track", Partition: 1, Worker: 1, Device: None, Stream: Null, Threads: 1,
+		BeginNS: 1200, EndNS: 1700, CPUNS: 77, Bytes: Null,
+		Status: "ok", Attributes: `{"a":1,"b":3}`, OtelTraceID: "01000000000000000000000000000000",
+		OtelSpanID: "0200000000000000"}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("second span:\n%s", diff)
 	}
 }
 
-// TestSealWriters: events of several goroutines, in one critical section, keep their order whichever writer took them.
+// TestSealWriters: events of several goroutines, in one critical section, keep their order
+// whichever writer took them.
 func TestSealWriters(t *testing.T) {
 	r := newRecording(t)
 	j := r.source("main", 0)
@@ -152,7 +169,8 @@ func TestSealWriters(t *testing.T) {
 			defer wg.Done()
 			for i := range 2000 {
 				r.mu.Lock()
-				rec := journal.Record{Kind: journal.KindQueue, TimeNS: r.tick(), Event: 1, Word0: permit, X: 1, Device: -1, Worker: -1}
+				rec := journal.Record{Kind: journal.KindQueue, TimeNS: r.tick(), Event: 1,
+					Word0: permit, X: 1, Device: -1, Worker: -1}
 				if i%3 > 0 {
 					rec.Event = []uint8{0, 2, 3}[i%3]
 					level += []int64{0, 1, -1}[i%3]
@@ -197,15 +215,23 @@ func TestSealAgain(t *testing.T) {
 		crash func(dir string) error
 	}{
 		{"tables half written", func(dir string) error {
-			return errors.Join(os.WriteFile(dir+"/spans.parquet.tmp", []byte("PAR1"), 0o644), os.WriteFile(dir+"/buffers.parquet.tmp", nil, 0o644))
+			return errors.Join(os.WriteFile(dir+"/spans.parquet.tmp", []byte("PAR1"), 0o644),
+				os.WriteFile(dir+"/buffers.parquet.tmp", nil, 0o644))
 		}},
 		{"tables there, no manifest", func(dir string) error {
-			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir, "queues.parquet"))
+			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir,
+				"queues.parquet"))
 		}},
-		{"manifest half written", func(dir string) error { return os.WriteFile(dir+"/manifest.json.1.tmp", []byte("{"), 0o644) }},
+		{"manifest half written",
+			func(dir string) error {
+				return os.WriteFile(dir+"/manifest.json.1.tmp", []byte("{"),
+					0o644)
+			}},
 		{"sealed, journal left", func(dir string) error {
-			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir, "queues.parquet"),
-				copyFile(r.dir, dir, "buffers.parquet"), copyFile(r.dir, dir, "samples.parquet"), copyFile(r.dir, dir, "manifest.json"))
+			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir,
+				"queues.parquet"),
+				copyFile(r.dir, dir, "buffers.parquet"), copyFile(r.dir, dir, "samples.parquet"),
+				copyFile(r.dir, dir, "manifest.json"))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +263,8 @@ func copyFile(from, to, name string) error {
 	return os.WriteFile(filepath.Join(to, name), b, 0o644)
 }
 
-// killed gives the directory of a recording as a kill would leave it: its writer's memory is on disk, nobody holds the lock.
+// killed gives the directory of a recording as a kill would leave it: its writer's memory is on
+// disk, nobody holds the lock.
 func killed(t testing.TB, r *recording) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "killed.hw")
@@ -265,10 +292,13 @@ func TestRecover(t *testing.T) {
 		t.Errorf("manifest says %s, %s", d.Manifest.SealedBy, d.Manifest.ProcessEnd)
 	}
 	want := &Recovery{
-		Dir: dir, Events: map[string]int64{"buffer": 20, "queue": 20, "sample": 7, "span_begin": 7, "span_end": 6}, Lost: map[string]int64{},
-		OpenSpans: 1, LiveBuffers: 1, LiveBytes: 1 << 20, Sources: 1, LastNS: 6000, Blocks: rec.Blocks,
+		Dir: dir, Events: map[string]int64{"buffer": 20, "queue": 20, "sample": 7, "span_begin": 7,
+			"span_end": 6}, Lost: map[string]int64{},
+		OpenSpans: 1, LiveBuffers: 1, LiveBytes: 1 << 20, Sources: 1, LastNS: 6000,
+		Blocks: rec.Blocks,
 	}
-	if diff := cmp.Diff(want, rec, cmpopts.IgnoreFields(Recovery{}, "Manifest")); diff != "" || rec.Blocks == 0 {
+	if diff := cmp.Diff(want, rec, cmpopts.IgnoreFields(Recovery{}, "Manifest")); diff != "" ||
+		rec.Blocks == 0 {
 		t.Errorf("ledger:\n%s", diff)
 	}
 	again, err := Recover(dir, RecoverOptions{})
@@ -281,7 +311,8 @@ func TestRecoverLiving(t *testing.T) {
 	r := newRecording(t)
 	j := r.source("main", 0)
 	r.life(j, 0, false)
-	if _, err := Recover(r.dir, RecoverOptions{}); !errors.Is(err, ErrLiving) || !strings.Contains(err.Error(), "wait for it to end") {
+	if _, err := Recover(r.dir, RecoverOptions{}); !errors.Is(err, ErrLiving) ||
+		!strings.Contains(err.Error(), "wait for it to end") {
 		t.Errorf("recovering under a living writer: %v", err)
 	}
 	tr, err := Open(r.dir)
@@ -298,12 +329,14 @@ func TestRecoverLiving(t *testing.T) {
 	if _, err := Recover(r.dir, RecoverOptions{ProcessEnd: EndKilled, Reason: "oom"}); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := ReadManifest(r.dir); err != nil || m.ProcessEnd != EndKilled || m.EndReason != "oom" {
+	if m, err := ReadManifest(r.dir); err != nil || m.ProcessEnd != EndKilled ||
+		m.EndReason != "oom" {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
 }
 
-// TestRecoverDamage: a flipped bit, a cut segment, a lost manifest: what is whole comes back, and what is missing is said.
+// TestRecoverDamage: a flipped bit, a cut segment, a lost manifest: what is whole comes back, and
+// what is missing is said.
 func TestRecoverDamage(t *testing.T) {
 	r := newRecording(t)
 	j := r.source("main", 0)
@@ -320,9 +353,13 @@ func TestRecoverDamage(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		lost   string // a reason that must be counted, "" for none
 	}{
-		{"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) }, LossTorn},
+		{"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) },
+			LossTorn},
 		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, ""},
-		{"broken manifest", func(t *testing.T, dir string) { os.WriteFile(manifestPath(dir), []byte("{\"schema"), 0o644) }, ""},
+		{"broken manifest", func(t *testing.T, dir string) {
+			os.WriteFile(manifestPath(dir),
+				[]byte("{\"schema"), 0o644)
+		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := killed(t, r)
@@ -331,11 +368,13 @@ func TestRecoverDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.lost != "" && rec.Lost[c.lost] == 0 || c.lost == "" && (len(rec.Lost) > 0 || len(rec.Warnings) == 0) {
+			if c.lost != "" && rec.Lost[c.lost] == 0 || c.lost == "" && (len(rec.Lost) > 0 ||
+				len(rec.Warnings) == 0) {
 				t.Errorf("lost %v, warnings %v", rec.Lost, rec.Warnings)
 			}
 			for _, v := range check(t, load(t, dir)) {
-				if v.Severity == SeverityError && !slices.Contains([]string{"resource-listed", "metric-listed"}, v.Rule) {
+				if v.Severity == SeverityError && !slices.Contains([]string{"resource-listed",
+					"metric-listed"}, v.Rule) {
 					t.Error(v)
 				}
 			}

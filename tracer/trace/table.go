@@ -46,7 +46,8 @@ type leaf struct {
 
 func tablePath(dir, table string) string { return filepath.Join(dir, table+".parquet") }
 
-// openTable opens DIR/TABLE.parquet and checks everything that its footer says before anything trusts it.
+// openTable opens DIR/TABLE.parquet and checks everything that its footer says before anything
+// trusts it.
 func openTable[T any](dir, table string, columns []column) (*tableFile, error) {
 	t := &tableFile{path: tablePath(dir, table), table: table}
 	f, err := os.Open(t.path)
@@ -84,7 +85,8 @@ func (t *tableFile) check(columns []column, row reflect.Type) error {
 	}
 	for i, c := range columns {
 		if want := physicalType(row.Field(i).Type); t.leaves[i].typ != want {
-			return t.errorAt(-1, fmt.Sprintf("column %q is of type %s, want %s", c.name, t.leaves[i].typ, want), nil)
+			return t.errorAt(-1, fmt.Sprintf("column %q is of type %s, want %s", c.name,
+				t.leaves[i].typ, want), nil)
 		}
 	}
 	return t.checkGroups(columns)
@@ -110,7 +112,8 @@ func (t *tableFile) readFooter() error {
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > t.size-parquetFrame || n > maxFooterBytes {
-		return t.errorAt(t.size-8, fmt.Sprintf("footer of %d bytes in a file of %d", n, t.size), nil)
+		return t.errorAt(t.size-8, fmt.Sprintf("footer of %d bytes in a file of %d", n, t.size),
+			nil)
 	}
 	at := t.size - 8 - n
 	footer := make([]byte, n)
@@ -171,13 +174,15 @@ func (t *tableFile) bindColumns(columns []column) error {
 func (t *tableFile) checkWidth(leaves int) error {
 	for i := range t.meta.RowGroups {
 		if n := len(t.meta.RowGroups[i].Columns); n != leaves {
-			return t.errorAt(-1, fmt.Sprintf("row group %d has %d columns, the schema %d", i, n, leaves), nil)
+			return t.errorAt(-1, fmt.Sprintf("row group %d has %d columns, the schema %d", i, n,
+				leaves), nil)
 		}
 	}
 	return nil
 }
 
-// subtree is the number of schema elements, and of leaves, of the column at i; 0 where the tree makes no sense.
+// subtree is the number of schema elements, and of leaves, of the column at i; 0 where the tree
+// makes no sense.
 func subtree(schema []format.SchemaElement, i, depth int) (size, leaves int) {
 	if i >= len(schema) || depth > 8 {
 		return 0, 0
@@ -211,7 +216,8 @@ func (t *tableFile) checkGroups(columns []column) error {
 	for g := range t.meta.RowGroups {
 		group := &t.meta.RowGroups[g]
 		if group.NumRows < 0 || group.NumRows > maxGroupRows {
-			return t.errorAt(-1, fmt.Sprintf("row group %d has %d rows, at most %d are read", g, group.NumRows, maxGroupRows), nil)
+			return t.errorAt(-1, fmt.Sprintf("row group %d has %d rows, at most %d are read", g,
+				group.NumRows, maxGroupRows), nil)
 		}
 		rows += group.NumRows
 		for i, c := range columns {
@@ -221,7 +227,8 @@ func (t *tableFile) checkGroups(columns []column) error {
 		}
 	}
 	if rows != t.meta.NumRows {
-		return t.errorAt(-1, fmt.Sprintf("the footer counts %d rows, its row groups %d", t.meta.NumRows, rows), nil)
+		return t.errorAt(-1, fmt.Sprintf("the footer counts %d rows, its row groups %d",
+			t.meta.NumRows, rows), nil)
 	}
 	return nil
 }
@@ -231,12 +238,14 @@ func (t *tableFile) checkChunk(group *format.RowGroup, l *leaf, name string) err
 	begin, n := chunkPlace(m)
 	switch {
 	case begin < 4 || n < 0 || n > maxChunkBytes || begin > t.size || n > t.size-begin:
-		return t.errorAt(-1, fmt.Sprintf("column %q claims bytes %d to %d of %d", name, begin, begin+n, t.size), nil)
+		return t.errorAt(-1, fmt.Sprintf("column %q claims bytes %d to %d of %d", name, begin,
+			begin+n, t.size), nil)
 	case m.NumValues != group.NumRows || m.Type != l.typ:
 		return t.errorAt(begin, fmt.Sprintf("column %q has %d values of type %s, want %d of %s",
 			name, m.NumValues, m.Type, group.NumRows, l.typ), nil)
 	case !slices.Contains([]format.CompressionCodec{format.Zstd, format.Uncompressed}, m.Codec):
-		return t.errorAt(begin, fmt.Sprintf("column %q is compressed with %s: only zstd is read", name, m.Codec), nil)
+		return t.errorAt(begin, fmt.Sprintf("column %q is compressed with %s: only zstd is read",
+			name, m.Codec), nil)
 	}
 	return nil
 }
@@ -261,7 +270,8 @@ func (t *tableFile) readAt(b []byte, at int64) error {
 }
 
 func (t *tableFile) errorAt(offset int64, what string, err error) error {
-	return &FileError{Path: t.path, Table: t.table, Offset: offset, Row: -1, What: what, Hint: hintDamaged, Err: err}
+	return &FileError{Path: t.path, Table: t.table, Offset: offset, Row: -1, What: what,
+		Hint: hintDamaged, Err: err}
 }
 
 // physicalType is how a field of a row stands in a file.

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// The text form, for tests and for people: manifest keys as directives, then one line an event in the order of the trace.
-// A line writes only what differs from what the lines before it let expect (see docs/format.md):
+// The text form, for tests and for people: manifest keys as directives, then one line an event in
+// the order of the trace. A line writes only what differs from what the lines before it let expect
+// (see docs/format.md):
 //
 //	process_end finished
 //	source main
@@ -22,7 +23,8 @@ import (
 //	@210 buffer free 1
 //	@220 sample process.memory.usage 123456
 
-// textState is what the lines so far let expect of the next one; reading and writing keep it in the same way.
+// textState is what the lines so far let expect of the next one; reading and writing keep it in the
+// same way.
 type textState struct {
 	source  string
 	nextSeq int64
@@ -95,8 +97,8 @@ type token struct {
 	quoted     bool
 }
 
-// splitLine cuts a line into tokens. Values with other than plain characters are in "double quotes" (as in Go) or `back quotes`;
-// # starts a comment.
+// splitLine cuts a line into tokens. Values with other than plain characters are in "double quotes"
+// (as in Go) or `back quotes`; # starts a comment.
 func splitLine(line string) ([]token, error) {
 	var tokens []token
 	for {
@@ -144,7 +146,8 @@ func quoteValue(s string) string {
 		return strconv.Quote(s)
 	}
 	plain := strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:+-%,@", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_./:+-%,@", r))
 	}) < 0
 	switch {
 	case plain:

@@ -30,8 +30,8 @@ type textWriter struct {
 	ended                       []bool
 }
 
-// placeEnds finds the spans whose end can stand on its own line: both ends in order, the id unique, the table sorted.
-// All others write their end on the line of their begin.
+// placeEnds finds the spans whose end can stand on its own line: both ends in order, the id unique,
+// the table sorted. All others write their end on the line of their begin.
 func (f *textWriter) placeEnds() {
 	spans := f.d.Spans
 	f.ended = make([]bool, len(spans))
@@ -47,7 +47,10 @@ func (f *textWriter) placeEnds() {
 			f.ends, f.ended[i] = append(f.ends, i), true
 		}
 	}
-	slices.SortStableFunc(f.ends, func(a, b int) int { return cmp.Compare(spans[a].EndSeq, spans[b].EndSeq) })
+	slices.SortStableFunc(f.ends, func(a, b int) int {
+		return cmp.Compare(spans[a].EndSeq,
+			spans[b].EndSeq)
+	})
 }
 
 // next writes the line of the earliest row left; false when there is none.
@@ -123,7 +126,8 @@ func (f *textWriter) queueLine() {
 	want.Amount = row.Amount
 	f.state.expectLevels(&want)
 	want.Amount = amount
-	fmt.Fprintf(&f.out, "@%d queue %s %s", row.TimeNS, quoteValue(row.Event), quoteValue(row.Resource))
+	fmt.Fprintf(&f.out, "@%d queue %s %s", row.TimeNS, quoteValue(row.Event),
+		quoteValue(row.Resource))
 	f.differences(row, &want, queueColumns)
 	f.state.recordQueue(row)
 }
@@ -138,7 +142,8 @@ func (f *textWriter) sampleLine() {
 	f.differences(row, &want, sampleColumns)
 }
 
-// differences ends a line with the columns in which row (a pointer to a struct) is not what was expected.
+// differences ends a line with the columns in which row (a pointer to a struct) is not what was
+// expected.
 func (f *textWriter) differences(row, want any, columns []column) {
 	r, w := reflect.ValueOf(row).Elem(), reflect.ValueOf(want).Elem()
 	for i, c := range columns {

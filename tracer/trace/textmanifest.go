@@ -241,7 +241,8 @@ func (f *textWriter) sources() {
 			fmt.Fprintf(&f.out, " anchor_kind=%s anchor_monotonic_ns=%d anchor_unix_ns=%d",
 				quoteValue(a.Kind), a.MonotonicNS, a.UnixNS)
 		}
-		f.jsonDifferences(s, &Source{Name: s.Name, Kind: "process", Device: None, Anchor: s.Anchor}, "")
+		f.jsonDifferences(s, &Source{Name: s.Name, Kind: "process", Device: None, Anchor: s.Anchor},
+			"")
 	}
 }
 
@@ -254,7 +255,8 @@ func (f *textWriter) jsonDifferences(row, want any, prefix string) {
 		}
 		if a.Kind() == reflect.Pointer {
 			if !a.IsNil() {
-				fmt.Fprintf(&f.out, " %s%s=%s", prefix, jsonName(r.Type().Field(i)), fieldText(a.Elem()))
+				fmt.Fprintf(&f.out, " %s%s=%s", prefix, jsonName(r.Type().Field(i)),
+					fieldText(a.Elem()))
 			}
 			continue
 		}

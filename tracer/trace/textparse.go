@@ -162,7 +162,8 @@ func (p *textReader) sample(time int64, metric string, value token, keys []token
 	return nil
 }
 
-// applyKeys stores column=value tokens into row (a pointer to a struct) and says which columns were given.
+// applyKeys stores column=value tokens into row (a pointer to a struct) and says which columns were
+// given.
 func applyKeys(row any, columns []column, keys []token) (map[string]bool, error) {
 	given := map[string]bool{}
 	for _, t := range keys {

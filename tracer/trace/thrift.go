@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// Parquet keeps its footer and its page headers in Thrift's compact protocol. Decoders of it allocate what a list or a string
-// claims to be long before they find that the bytes are not there, so that one flipped bit can ask for gigabytes. scanThrift walks
-// the bytes first: after it, what decoding allocates is in proportion to what is really there.
+// Parquet keeps its footer and its page headers in Thrift's compact protocol. Decoders of it
+// allocate what a list or a string claims to be long before they find that the bytes are not there,
+// so that one flipped bit can ask for gigabytes. scanThrift walks the bytes first: after it, what
+// decoding allocates is in proportion to what is really there.
 
 var errThrift = errors.New("metadata makes no sense")
 
@@ -57,7 +58,8 @@ func (s *thriftScanner) structure(depth int) error {
 				return err
 			}
 		}
-		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // a boolean field is its kind
+		if kind := head & 15; kind != thriftTrue &&
+			kind != thriftFalse { // a boolean field is its kind
 			if err := s.value(kind, depth+1); err != nil {
 				return err
 			}

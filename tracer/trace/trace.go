@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 )
 
-// MaxLoadRows is how many rows Load takes into memory: about 30 GB of rows. LoadLimit takes another limit.
+// MaxLoadRows is how many rows Load takes into memory: about 30 GB of rows. LoadLimit takes another
+// limit.
 const MaxLoadRows = 128 << 20
 
-// Trace reads a trace's tables in order, from files or from memory. A row handed out by an iterator is valid
-// until the next one. An iterator that meets damage yields its error last and stops. Several iterators may run at once.
+// Trace reads a trace's tables in order, from files or from memory. A row handed out by an iterator
+// is valid until the next one. An iterator that meets damage yields its error last and stops.
+// Several iterators may run at once.
 type Trace struct {
 	Dir      string // "" for a trace in memory
 	Manifest Manifest
@@ -26,13 +28,15 @@ type Trace struct {
 // FromData wraps a trace in memory.
 func FromData(d *Data) *Trace { return &Trace{Manifest: d.Manifest, data: d} }
 
-// Open opens the trace directory dir: sealed (Parquet), or still being written or killed (its journal is read
-// into memory as it stands, and Live is set). A file that cannot be used is a FileError.
+// Open opens the trace directory dir: sealed (Parquet), or still being written or killed (its
+// journal is read into memory as it stands, and Live is set). A file that cannot be used is a
+// FileError.
 func Open(dir string) (*Trace, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fileError(dir, "there is no such directory", "give a trace directory NAME.hw", ErrNotTrace)
+		return nil, fileError(dir, "there is no such directory", "give a trace directory NAME.hw",
+			ErrNotTrace)
 	case err != nil:
 		return nil, fileError(dir, "", "", err)
 	case !info.IsDir():
@@ -44,7 +48,8 @@ func Open(dir string) (*Trace, error) {
 	}
 	if !hasJournal(dir) {
 		if err == nil {
-			err = fileError(dir, "the trace is not sealed and its journal is gone", "record the run again", nil)
+			err = fileError(dir, "the trace is not sealed and its journal is gone",
+				"record the run again", nil)
 		}
 		return nil, err
 	}
@@ -132,19 +137,22 @@ func (t *Trace) Rows() int64 {
 	return n
 }
 
-// Load reads the whole trace into memory; one of more than MaxLoadRows rows is refused with ErrTooLarge.
+// Load reads the whole trace into memory; one of more than MaxLoadRows rows is refused with
+// ErrTooLarge.
 func (t *Trace) Load() (*Data, error) { return t.LoadLimit(MaxLoadRows) }
 
 // LoadLimit is Load with another limit on the rows.
 func (t *Trace) LoadLimit(maxRows int64) (*Data, error) {
 	if n := t.Rows(); n > maxRows {
-		return nil, fmt.Errorf("load trace %s: %d rows: %w of %d: read it with the iterators", t.Dir, n, ErrTooLarge, maxRows)
+		return nil, fmt.Errorf("load trace %s: %d rows: %w of %d: read it with the iterators",
+			t.Dir, n, ErrTooLarge, maxRows)
 	}
 	if t.data != nil {
 		return t.data, nil
 	}
 	d := &Data{Manifest: t.Manifest}
-	err := errors.Join(collect(&d.Spans, t.Spans()), collect(&d.Buffers, t.Buffers()), collect(&d.Queues, t.Queues()),
+	err := errors.Join(collect(&d.Spans, t.Spans()), collect(&d.Buffers, t.Buffers()),
+		collect(&d.Queues, t.Queues()),
 		collect(&d.Samples, t.Samples()))
 	if err != nil {
 		return nil, err

@@ -117,7 +117,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateLoss: what lost events explain is a warning in a trace that counts them, and nothing else is.
+// TestValidateLoss: what lost events explain is a warning in a trace that counts them, and nothing
+// else is.
 func TestValidateLoss(t *testing.T) {
 	lossy := strings.Replace(pileup, "source main pid=12", "source main pid=12\nloss writer=main count=3 reason=no_space", 1)
 	for _, c := range []struct {

@@ -2,14 +2,15 @@ package trace
 
 import "iter"
 
-// events walks buffer events, queue events and the ends of spans together, by seq, so that one order and one clock can be
-// checked over all.
+// events walks buffer events, queue events and the ends of spans together, by seq, so that one
+// order and one clock can be checked over all.
 func (v *validator) events() error {
 	nextBuffer, stopBuffers := iter.Pull2(v.t.Buffers())
 	defer stopBuffers()
 	nextQueue, stopQueues := iter.Pull2(v.t.Queues())
 	defer stopQueues()
-	w := &walk{v: v, spans: v.spanSeqs, lastSeq: Null, lastTime: Null, buffer: lastOf{Null}, queue: lastOf{Null}}
+	w := &walk{v: v, spans: v.spanSeqs, lastSeq: Null, lastTime: Null, buffer: lastOf{Null},
+		queue: lastOf{Null}}
 	b, berr, bok := nextBuffer()
 	q, qerr, qok := nextQueue()
 	for (bok || qok) && !v.full() {
@@ -76,7 +77,8 @@ func (w *walk) next(table string, at order) {
 	}
 	if at.seq > w.lastSeq {
 		if at.time < w.lastTime {
-			w.v.report("time-order", table, at.seq, "time %d comes after %d of seq %d", at.time, w.lastTime, w.lastSeq)
+			w.v.report("time-order", table, at.seq, "time %d comes after %d of seq %d", at.time,
+				w.lastTime, w.lastSeq)
 		}
 		w.lastTime = at.time
 		w.lastSeq = at.seq

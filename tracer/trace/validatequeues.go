@@ -2,7 +2,8 @@ package trace
 
 import "strconv"
 
-var queueWords = []string{EventRequest, EventAcquire, EventRelease, EventSend, EventSent, EventRecv, EventCancel}
+var queueWords = []string{EventRequest, EventAcquire, EventRelease, EventSend, EventSent, EventRecv,
+	EventCancel}
 
 // resourceState is what is known of a resource of the manifest.
 type resourceState struct {
@@ -31,7 +32,8 @@ func (v *validator) queueEvent(e *QueueEvent) {
 	}
 	r := v.resources[e.Resource]
 	if r == nil {
-		v.report("resource-listed", "queues", e.Seq, "resource %q is not in the manifest", e.Resource)
+		v.report("resource-listed", "queues", e.Seq, "resource %q is not in the manifest",
+			e.Resource)
 		return
 	}
 	v.rising("queue-time", "queues", order{e.Seq, e.TimeNS}, r.last)
@@ -54,12 +56,16 @@ func (v *validator) queueLevel(e *QueueEvent, r *resourceState) {
 		return
 	}
 	if want != Null && e.LevelAfter != want {
-		v.report("queue-level", "queues", e.Seq, "level of %s after %s is %d, its events make it %d", e.Resource, e.Event, e.LevelAfter, want)
+		v.report("queue-level", "queues", e.Seq,
+			"level of %s after %s is %d, its events make it %d", e.Resource, e.Event, e.LevelAfter,
+			want)
 	}
 	// At a rendezvous (capacity 0) an item is there between its sent and its recv.
-	above := r.capacity != Null && e.LevelAfter > r.capacity && !(r.kind == ResourceChannel && r.capacity == 0)
+	above := r.capacity != Null && e.LevelAfter > r.capacity && !(r.kind == ResourceChannel &&
+		r.capacity == 0)
 	if e.LevelAfter < 0 || above {
-		v.report("queue-capacity", "queues", e.Seq, "level of %s is %d, its capacity %s", e.Resource, e.LevelAfter, nullText(r.capacity))
+		v.report("queue-capacity", "queues", e.Seq, "level of %s is %d, its capacity %s",
+			e.Resource, e.LevelAfter, nullText(r.capacity))
 	}
 }
 
@@ -81,7 +87,8 @@ func (v *validator) queuePairing(e *QueueEvent, r *resourceState) {
 		v.unanswered(e, c, "nothing is waiting")
 	case EventRelease, EventRecv:
 		if c.held -= e.Amount; c.held < 0 {
-			v.report("queue-pairing", "queues", e.Seq, "%s of %d of %s by job %d, partition %d, which has %d",
+			v.report("queue-pairing", "queues", e.Seq,
+				"%s of %d of %s by job %d, partition %d, which has %d",
 				e.Event, e.Amount, e.Resource, e.Job, e.Partition, c.held+e.Amount)
 			c.held = 0
 		}
@@ -93,7 +100,8 @@ func (v *validator) queuePairing(e *QueueEvent, r *resourceState) {
 
 func (v *validator) unanswered(e *QueueEvent, c *claim, what string) {
 	if c.pending == 0 {
-		v.report("queue-pairing", "queues", e.Seq, "%s of %s by job %d, partition %d, for whom %s", e.Event, e.Resource, e.Job, e.Partition, what)
+		v.report("queue-pairing", "queues", e.Seq, "%s of %s by job %d, partition %d, for whom %s",
+			e.Event, e.Resource, e.Job, e.Partition, what)
 		return
 	}
 	c.pending--

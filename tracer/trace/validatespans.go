@@ -8,7 +8,8 @@ import (
 )
 
 var (
-	kindWords   = []string{KindJob, KindStage, KindOp, KindKernel, KindCopy, KindWait, KindFree, KindOther}
+	kindWords = []string{KindJob, KindStage, KindOp, KindKernel, KindCopy, KindWait, KindFree,
+		KindOther}
 	statusWords = []string{"", "ok", "error"}
 )
 
@@ -55,25 +56,33 @@ func (v *validator) span(s *Span) {
 		value int64
 	}{{"cpu_ns", s.CPUNS}, {"bytes", s.Bytes}, {"threads", s.Threads}} {
 		if x.value < 0 && x.value != Null {
-			v.report("span-range", "spans", s.BeginSeq, "%s of span %d is %d", x.name, s.SpanID, x.value)
+			v.report("span-range", "spans", s.BeginSeq, "%s of span %d is %d", x.name, s.SpanID,
+				x.value)
 		}
 	}
-	if a := s.Attributes; a != "" && (!json.Valid([]byte(a)) || !strings.HasPrefix(strings.TrimSpace(a), "{")) {
-		v.report("span-attributes", "spans", s.BeginSeq, "attributes of span %d are not a JSON object", s.SpanID)
+	if a := s.Attributes; a != "" && (!json.Valid([]byte(a)) ||
+		!strings.HasPrefix(strings.TrimSpace(a), "{")) {
+		v.report("span-attributes", "spans", s.BeginSeq,
+			"attributes of span %d are not a JSON object", s.SpanID)
 	}
 	if !isHex(s.OtelTraceID, 32) || !isHex(s.OtelSpanID, 16) || !isHex(s.OtelParentSpanID, 16) {
-		v.report("span-otel", "spans", s.BeginSeq, "OpenTelemetry ids of span %d are not of 32, 16 and 16 hexadecimal digits", s.SpanID)
+		v.report("span-otel", "spans", s.BeginSeq,
+			"OpenTelemetry ids of span %d are not of 32, 16 and 16 hexadecimal digits", s.SpanID)
 	}
 }
 
 func (v *validator) spanEnds(s *Span) {
 	switch {
 	case (s.EndSeq == Null) != (s.EndNS == Null):
-		v.report("span-end", "spans", s.BeginSeq, "span %d has one of end_seq and end_ns, not both", s.SpanID)
+		v.report("span-end", "spans", s.BeginSeq, "span %d has one of end_seq and end_ns, not both",
+			s.SpanID)
 	case s.EndSeq == Null && v.t.Manifest.ProcessEnd == EndFinished:
-		v.report("span-open", "spans", s.BeginSeq, "span %d (%s) is open although the process finished", s.SpanID, s.Name)
+		v.report("span-open", "spans", s.BeginSeq,
+			"span %d (%s) is open although the process finished", s.SpanID, s.Name)
 	case s.EndSeq != Null && (s.EndSeq <= s.BeginSeq || s.EndNS < s.BeginNS):
-		v.report("span-end", "spans", s.BeginSeq, "span %d ends at seq %d, %d ns: before its begin at %d ns", s.SpanID, s.EndSeq, s.EndNS, s.BeginNS)
+		v.report("span-end", "spans", s.BeginSeq,
+			"span %d ends at seq %d, %d ns: before its begin at %d ns", s.SpanID, s.EndSeq, s.EndNS,
+			s.BeginNS)
 	}
 }
 

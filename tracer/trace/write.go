@@ -18,9 +18,9 @@ const (
 	fileBuffer = 1 << 20
 )
 
-// Writer writes a sealed trace: rows of the four tables, each in its order, in any interleaving; then Close with the
-// manifest. It is for one goroutine; each table is encoded by a goroutine of its own. A trace exists once Close has
-// returned nil: the manifest is renamed into place last.
+// Writer writes a sealed trace: rows of the four tables, each in its order, in any interleaving;
+// then Close with the manifest. It is for one goroutine; each table is encoded by a goroutine of
+// its own. A trace exists once Close has returned nil: the manifest is renamed into place last.
 type Writer struct {
 	dir     string
 	made    bool // the directory is ours to remove
@@ -31,8 +31,8 @@ type Writer struct {
 	samples *tableWriter[Sample, diskSample, *diskSample]
 }
 
-// Create makes the directory dir where it is missing and starts the four tables in it. A directory that already
-// holds a trace (a manifest) is refused.
+// Create makes the directory dir where it is missing and starts the four tables in it. A directory
+// that already holds a trace (a manifest) is refused.
 func Create(dir string) (*Writer, error) {
 	made, err := makeTraceDir(dir)
 	if err != nil {
@@ -61,7 +61,8 @@ func makeTraceDir(dir string) (made bool, err error) {
 		return false, fmt.Errorf("create trace: %w", err)
 	}
 	if _, err := os.Lstat(manifestPath(dir)); !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("create trace %s: it already holds a trace: choose another name or remove it", dir)
+		return false,
+			fmt.Errorf("create trace %s: it already holds a trace: choose another name or remove it", dir)
 	}
 	return false, nil
 }
@@ -93,13 +94,14 @@ func (w *Writer) Queue(row *QueueEvent) error { return w.queues.add(row) }
 // Sample adds a row; samples come by time. The row is copied.
 func (w *Writer) Sample(row *Sample) error { return w.samples.add(row) }
 
-// Close finishes the tables, makes them durable and writes the manifest by rename. An empty SealedBy is written as close.
-// After an error the trace is not there; Abort removes what is left.
+// Close finishes the tables, makes them durable and writes the manifest by rename. An empty
+// SealedBy is written as close. After an error the trace is not there; Abort removes what is left.
 func (w *Writer) Close(m *Manifest) error {
 	if w.done {
 		return errors.New("close trace: it is closed already")
 	}
-	if err := errors.Join(w.spans.finish(), w.buffers.finish(), w.queues.finish(), w.samples.finish()); err != nil {
+	if err := errors.Join(w.spans.finish(), w.buffers.finish(), w.queues.finish(),
+		w.samples.finish()); err != nil {
 		w.Abort()
 		return err
 	}
@@ -136,7 +138,8 @@ func Write(dir string, d *Data) error {
 		return err
 	}
 	defer w.Abort()
-	if err := errors.Join(addAll(w.Span, d.Spans), addAll(w.Buffer, d.Buffers), addAll(w.Queue, d.Queues),
+	if err := errors.Join(addAll(w.Span, d.Spans), addAll(w.Buffer, d.Buffers), addAll(w.Queue,
+		d.Queues),
 		addAll(w.Sample, d.Samples)); err != nil {
 		return err
 	}
@@ -158,8 +161,8 @@ type diskRow[T, D any] interface {
 	from(*T)
 }
 
-// tableWriter writes one table in a goroutine of its own: rows are gathered into batches, which travel over work and come back
-// over free.
+// tableWriter writes one table in a goroutine of its own: rows are gathered into batches, which
+// travel over work and come back over free.
 type tableWriter[T, D any, P diskRow[T, D]] struct {
 	table string
 	file  *os.File
@@ -189,7 +192,8 @@ func newTable[T, D any, P diskRow[T, D]](dir, table string) (*tableWriter[T, D, 
 	return w, nil
 }
 
-// add puts a row into the batch. An error of the goroutine shows at finish: it keeps taking batches until then.
+// add puts a row into the batch. An error of the goroutine shows at finish: it keeps taking batches
+// until then.
 func (w *tableWriter[T, D, P]) add(row *T) error {
 	if w.work == nil {
 		return fmt.Errorf("write %s: the table is closed", w.table)
@@ -244,7 +248,8 @@ func (w *tableWriter[T, D, P]) encode(p *parquet.GenericWriter[D], disk []D, bat
 func boundless() []parquet.WriterOption {
 	var options []parquet.WriterOption
 	for _, name := range []string{
-		"source", "event", "class", "space", "stage", "resource", "metric", "kind", "name", "track", "status",
+		"source", "event", "class", "space", "stage", "resource", "metric", "kind", "name", "track",
+		"status",
 		"attributes", "otel_trace_id", "otel_span_id", "otel_parent_span_id",
 	} {
 		options = append(options, parquet.SkipPageBounds(name))
