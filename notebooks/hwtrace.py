@@ -30,9 +30,19 @@ PLACE_COLOURS = {
     "gpu": "#2a9d5c",
     "finalise": "#8e6bbf",
 }
-CLASS_COLOURS = [
-    "#9aa5b1", "#2b7de9", "#5ba3f5", "#8ec3fa", "#2a9d5c", "#f4a259", "#8e6bbf", "#c08497", "#b8b08d", "#52606d",
-]
+# Shared and lasting things in greys, what a partition carries in blues, what proving adds in warm colours.
+CLASS_COLOURS = {
+    "recorder": "#e4e7eb", "system": "#cbd2d9", "srs": "#b8c0c8", "key": "#9aa5b1", "setup_scratch": "#7b8794",
+    "witness": "#cfe4fd", "a": "#8ec3fa", "b": "#5ba3f5", "c": "#2b7de9", "aux": "#1a56b0",
+    "h": "#2a9d5c", "split": "#8e6bbf", "cpu_scratch": "#f4a259",
+}
+OTHER_COLOURS = ["#c08497", "#b8b08d", "#52606d", "#5ac8a8", "#d97b29", "#a3b18a"]
+
+
+def class_colours(names):
+    """A colour for each class of buffer; a program's own classes take the ones that are left."""
+    others = [n for n in names if n not in CLASS_COLOURS]
+    return {n: CLASS_COLOURS.get(n) or OTHER_COLOURS[others.index(n) % len(OTHER_COLOURS)] for n in names}
 
 
 class Trace:
@@ -121,5 +131,9 @@ def stack(ax, times, levels, colours):
     names = [n for n in levels if max(levels[n], default=0) > 0]
     ax.stackplot(times, *[levels[n] for n in names], labels=names, colors=[colours[n] for n in names], step="post",
                  linewidth=0)
+
+
+def legend(ax):
+    """The legend beside the chart, in the order in which areas lie on each other."""
     handles, labels = ax.get_legend_handles_labels()
     ax.legend(handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)

@@ -37,11 +37,21 @@ ORDER BY live_bytes DESC, seq LIMIT 1;
 
 -- A buffer between two of its events: constant class, owner and size.
 CREATE TABLE pieces AS
-SELECT buffer_id, class, job, "partition", stage, capacity_bytes AS bytes, resident_bytes,
+SELECT buffer_id, parent_id, class, job, "partition", capacity_bytes AS bytes,
        seq AS from_seq, lead(seq, 1, 1::BIGINT << 62) OVER life AS until_seq
-FROM buffers WHERE space <> 'device' AND parent_id = 0
+FROM buffers WHERE space <> 'device'
 WINDOW life AS (PARTITION BY buffer_id ORDER BY seq)
 QUALIFY event <> 'free';
+
+-- Whose bytes they are: a buffer cut from a pool counts for itself, and the pool for the rest. A pool's bytes that
+-- are lent stand as a negative piece of no buffer.
+CREATE TABLE shares AS
+SELECT buffer_id, parent_id = 0 AS whole, class, job, "partition", bytes, from_seq, until_seq FROM pieces
+UNION ALL
+SELECT NULL, false, pool.class, pool.job, pool."partition", -cut.bytes,
+       greatest(pool.from_seq, cut.from_seq), least(pool.until_seq, cut.until_seq)
+FROM pieces cut JOIN pieces pool ON pool.buffer_id = cut.parent_id
+     AND pool.from_seq < cut.until_seq AND cut.from_seq < pool.until_seq;
 
 -- Where a partition is: the furthest place that its queue events and spans have reached.
 CREATE TABLE places AS
@@ -85,21 +95,21 @@ SELECT job, "partition",
        min(time_ns) FILTER (kind = 'channel' AND event = 'recv') AS recv_ns
 FROM operations WHERE "partition" >= 0 GROUP BY ALL;
 
--- Bytes by class and place: each piece, cut where its owner changed place.
+-- Bytes by class and place: each share, cut where its owner changed place.
 CREATE TABLE held AS
-SELECT class, job, "partition", bytes, resident_bytes,
+SELECT buffer_id, whole, class, job, "partition", bytes,
        coalesce(place, CASE WHEN job < 0 THEN 'resident' ELSE 'job' END) AS place,
-       greatest(p.from_seq, coalesce(w.from_seq, 0)) AS from_seq,
-       least(p.until_seq, coalesce(w.until_seq, p.until_seq)) AS until_seq
-FROM pieces p LEFT JOIN places w USING (job, "partition")
-WHERE w.place IS NULL OR (w.from_seq < p.until_seq AND p.from_seq < w.until_seq);
+       greatest(s.from_seq, coalesce(w.from_seq, 0)) AS from_seq,
+       least(s.until_seq, coalesce(w.until_seq, s.until_seq)) AS until_seq
+FROM shares s LEFT JOIN places w USING (job, "partition")
+WHERE w.place IS NULL OR (w.from_seq < s.until_seq AND s.from_seq < w.until_seq);
 
--- Moments to draw: in each of 600 slices of the run the highest and the lowest one, so that peaks survive.
+-- Moments to draw: in each of 600 slices of the job phase the highest and the lowest one, so that peaks survive.
 CREATE TABLE moments AS
 WITH slices AS (
     SELECT seq, time_ns, live_bytes,
            (600 * (time_ns - min(time_ns) OVER ()) // greatest(1, max(time_ns) OVER () - min(time_ns) OVER ())) AS slice
-    FROM live)
+    FROM live, job_phase WHERE seq >= begin_seq)
 SELECT DISTINCT seq, time_ns FROM slices
 QUALIFY row_number() OVER (PARTITION BY slice ORDER BY live_bytes DESC, seq) = 1
      OR row_number() OVER (PARTITION BY slice ORDER BY live_bytes, seq) = 1
