@@ -90,3 +90,32 @@ func TestUnknownEnvironment(t *testing.T) {
 		t.Errorf("got %q, want %q", stderr.String(), want)
 	}
 }
+
+// FuzzConfig: whatever a config file holds, it gives settings that are valid, or an error with the
+// file's name.
+func FuzzConfig(f *testing.F) {
+	for _, seed := range []string{
+		"", "jobs = 3\n", "jobs = \"3\"\n", "[jobs]\n", "byte_budget = \"2GiB\"", "jobs.x = 1", "\"jo bs\" = 1",
+		"jobs = 1e9", "jobs = 0x7fffffffffffffff", "seed = -1", "early_free = true", "x = [1, {y = 2}]", "\x00", "jobs = 1\njobs = 2",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v := setting.Defaults()
+		if err := applyTOML(v, "c.toml", text); err != nil {
+			if !strings.Contains(err.Error(), "c.toml") {
+				t.Errorf("error does not name the file: %v", err)
+			}
+			return
+		}
+		for _, name := range v.Names() {
+			s, err := setting.Lookup(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if canon, err := s.Parse(v.Text(name)); err != nil || canon != v.Text(name) {
+				t.Errorf("%s = %q from %s is not canonical: %q, %v", name, v.Text(name), v.Source(name), canon, err)
+			}
+		}
+	})
+}
