@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -185,6 +186,37 @@ func TestAppendAllocatesNothing(t *testing.T) {
 		// any case.
 		if n := testing.AllocsPerRun(5000, f); n >= 1 {
 			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// TestCloseWhileAppending wants each append to be either acknowledged and found, or refused.
+func TestCloseWhileAppending(t *testing.T) {
+	for range 20 {
+		j := create(t, Options{SegmentBytes: 64 << 10})
+		var acknowledged atomic.Int64
+		var wg sync.WaitGroup
+		started := make(chan struct{}, 8)
+		for w := range 8 {
+			wg.Go(func() {
+				r := Record{Kind: KindQueue, ID: uint32(w), TimeNS: 1}
+				started <- struct{}{}
+				for r.Word0 = j.Word("x"); j.Append(&r); {
+					acknowledged.Add(1)
+					j.Word(fmt.Sprint(acknowledged.Load() % 300))
+				}
+			})
+		}
+		for range 8 {
+			<-started
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		c := readAll(t, j.Dir())
+		if n := int64(len(c.entries)); n != acknowledged.Load() || j.Stats().Events != n || len(c.ledger.Damage) != 0 {
+			t.Fatalf("%d acknowledged, %d found, stats %+v, ledger %+v", acknowledged.Load(), n, j.Stats(), c.ledger)
 		}
 	}
 }

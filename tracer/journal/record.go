@@ -1,9 +1,3 @@
-// Package journal is the crash-safe event log: mmap'd, preallocated segments of self-checking
-// 64-byte records.
-//
-// A record is acknowledged when Append has returned; from then on it survives SIGKILL and the OOM
-// killer, not power loss. Records that are lost (no segment to be had, a full disk) are counted,
-// and the count is in the journal.
 package journal
 
 // Kind says what a record is.

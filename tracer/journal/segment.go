@@ -40,7 +40,7 @@ func createSegment(dir string, h *segmentHeader, space Space) (*segment, error) 
 	defer f.Close()
 	if err := space.Reserve(f, h.segBytes); err != nil {
 		os.Remove(path)
-		return nil, fmt.Errorf("reserve journal segment: %w", err)
+		return nil, err
 	}
 	data, err := unix.Mmap(int(f.Fd()), 0, int(h.segBytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
