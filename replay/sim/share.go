@@ -13,6 +13,7 @@ type class struct {
 	parallelism, weight float64
 
 	n       int     // services now
+	settled int     // services when the rates were computed
 	clock   float64 // work done by each
 	rate    float64 // of the clock, per ns of virtual time
 	inverse float64
@@ -25,7 +26,8 @@ type shares struct {
 	classes []class
 	order   []int  // by parallelism over weight: who is satisfied first
 	active  uint64 // bit c: classes[c] has services
-	stale   bool   // rates do not fit the counts
+	stale   bool   // the counts may have changed since the rates were computed
+	settled uint64 // active when the rates were computed
 }
 
 func newShares(cpus float64, classes []class) shares {
@@ -45,7 +47,7 @@ func (s *shares) reset() {
 		c := &s.classes[i]
 		c.n, c.clock, c.ends = 0, 0, c.ends[:0]
 	}
-	s.active, s.stale = 0, false
+	s.active, s.settled, s.stale = 0, 0, false
 }
 
 func (s *shares) begin(i uint8, work float64, seq uint32, id int32) {
@@ -59,7 +61,10 @@ func (s *shares) begin(i uint8, work float64, seq uint32, id int32) {
 // next is when the first service ends and in which class; -1 for none.
 func (s *shares) next(now, before float64) (at float64, which int) {
 	if s.stale {
-		s.settle()
+		s.stale = false
+		if s.changed() {
+			s.settle()
+		}
 	}
 	at, which = before, -1
 	for m := s.active; m != 0; m &= m - 1 {
@@ -70,6 +75,20 @@ func (s *shares) next(now, before float64) (at float64, which int) {
 		}
 	}
 	return at, which
+}
+
+// changed says whether the rates are those of other counts. Often they are not: a service went from
+// one part of its stage to the next.
+func (s *shares) changed() bool {
+	if s.active != s.settled {
+		return true
+	}
+	for m := s.active; m != 0; m &= m - 1 {
+		if c := &s.classes[bits.TrailingZeros64(m)]; c.n != c.settled {
+			return true
+		}
+	}
+	return false
 }
 
 // advance lets time pass.
@@ -96,13 +115,13 @@ func (s *shares) end(i int) int32 {
 // settle computes the rates: everyone runs at full speed while the cores suffice, else they are
 // shared by weight, none getting more than its parallelism, and no core idles.
 func (s *shares) settle() {
-	s.stale = false
+	s.settled = s.active
 	demand, weights := 0.0, 0.0
 	for m := s.active; m != 0; m &= m - 1 {
 		c := &s.classes[bits.TrailingZeros64(m)]
 		demand += float64(c.n) * c.parallelism
 		weights += float64(c.n) * c.weight
-		c.rate, c.inverse = 1, 1
+		c.rate, c.inverse, c.settled = 1, 1, c.n
 	}
 	if demand <= s.cpus {
 		return
