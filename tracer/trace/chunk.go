@@ -18,6 +18,16 @@ type chunk struct {
 	texts []string
 }
 
+// part is n rows of c from row first on.
+func (c *chunk) part(first, n int) chunk {
+	if c.texts != nil {
+		return chunk{texts: c.texts[first : first+n]}
+	}
+	return chunk{ints: c.ints[first : first+n]}
+}
+
+func (c *chunk) len() int { return max(len(c.ints), len(c.texts)) }
+
 // chunkReader decodes the columns of one table, one after another. It keeps its buffers.
 type chunkReader struct {
 	t     *tableFile
@@ -150,7 +160,7 @@ func (r *chunkReader) dataV2(out *chunk, done int, h *format.PageHeader, body []
 	if err != nil {
 		return 0, err
 	}
-	return n, r.values(out, done, n, values, v.Encoding, &c)
+	return n, r.values(out.part(done, n), values, v.Encoding, &c)
 }
 
 func (r *chunkReader) dataV1(out *chunk, done int, h *format.PageHeader, body []byte) (int, error) {
@@ -179,11 +189,11 @@ func (r *chunkReader) dataV1(out *chunk, done int, h *format.PageHeader, body []
 			return 0, err
 		}
 	}
-	return n, r.values(out, done, n, values, v.Encoding, &c)
+	return n, r.values(out.part(done, n), values, v.Encoding, &c)
 }
 
 func (r *chunkReader) rowsLeft(out *chunk, done int, claimed int32) (int, error) {
-	left := max(len(out.ints), len(out.texts)) - done
+	left := out.len() - done
 	if claimed < 0 || int(claimed) > left {
 		return 0, fmt.Errorf("page of %d values where %d are left", claimed, left)
 	}

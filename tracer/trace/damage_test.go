@@ -37,82 +37,87 @@ func readAll(dir string) (*Data, error) {
 	return tr.Load()
 }
 
-func TestDamagedFiles(t *testing.T) {
-	foreign := func(rows any) []byte {
-		var b bytes.Buffer
-		w := parquet.NewWriter(&b)
-		if err := errors.Join(w.Write(rows), w.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
+// foreign is a Parquet file of another schema.
+func foreign(rows any) []byte {
+	var b bytes.Buffer
+	w := parquet.NewWriter(&b)
+	if err := errors.Join(w.Write(rows), w.Close()); err != nil {
+		panic(err)
 	}
-	for _, c := range []struct {
-		name, file, want string
-		change           func(b []byte) []byte
-	}{
-		{"empty table", "buffers.parquet", "offset 0: 0 bytes are too short for a Parquet file",
-			func([]byte) []byte { return nil }},
-		{"half a table", "buffers.parquet", "the file is cut off: its footer is missing",
-			func(b []byte) []byte { return b[:len(b)/2] }},
-		{"missing table", "queues.parquet", "queues.parquet: the table is missing", nil},
-		{"text as table", "spans.parquet", "offset 0: not a Parquet file",
-			func([]byte) []byte { return []byte("seq,time_ns\n1,2\n3,4\n") }},
-		{"footer too long", "spans.parquet", "footer of 4294967295 bytes", func(b []byte) []byte {
-			binary.LittleEndian.PutUint32(b[len(b)-8:], 1<<32-1)
-			return b
-		}},
-		{"footer zeroed", "spans.parquet", "footer",
-			func(b []byte) []byte { clear(b[len(b)-400 : len(b)-8]); return b }},
-		{"page damaged", "buffers.parquet", "a page fails its checksum",
-			func(b []byte) []byte { b[60] ^= 1; return b }},
-		{"another table", "queues.parquet", `column "seq" is missing`,
-			func([]byte) []byte { return foreign(struct{ Name string }{"x"}) }},
-		{"column missing", "samples.parquet", `column "value" is missing`, func([]byte) []byte {
+	return b.Bytes()
+}
+
+// Each damage changes one file of the sample trace; a nil change removes it.
+var damages = []struct {
+	name, file, want string
+	change           func(b []byte) []byte
+}{
+	{"empty table", "buffers.parquet", "offset 0: 0 bytes are too short for a Parquet file",
+		func([]byte) []byte { return nil }},
+	{"half a table", "buffers.parquet", "the file is cut off: its footer is missing",
+		func(b []byte) []byte { return b[:len(b)/2] }},
+	{"missing table", "queues.parquet", "queues.parquet: the table is missing", nil},
+	{"text as table", "spans.parquet", "offset 0: not a Parquet file",
+		func([]byte) []byte { return []byte("seq,time_ns\n1,2\n3,4\n") }},
+	{"footer too long", "spans.parquet", "footer of 4294967295 bytes", func(b []byte) []byte {
+		binary.LittleEndian.PutUint32(b[len(b)-8:], 1<<32-1)
+		return b
+	}},
+	{"footer zeroed", "spans.parquet", "footer",
+		func(b []byte) []byte { clear(b[len(b)-400 : len(b)-8]); return b }},
+	{"page damaged", "buffers.parquet", "a page fails its checksum",
+		func(b []byte) []byte { b[60] ^= 1; return b }},
+	{"another table", "queues.parquet", `column "seq" is missing`,
+		func([]byte) []byte { return foreign(struct{ Name string }{"x"}) }},
+	{"column missing", "samples.parquet", `column "value" is missing`, func([]byte) []byte {
+		return foreign(struct {
+			TimeNS int64  `parquet:"time_ns"`
+			Source string `parquet:"source"`
+			Metric string `parquet:"metric"`
+		}{})
+	}},
+	{"column of another type", "samples.parquet",
+		`column "time_ns" is of type DOUBLE, want INT64`, func([]byte) []byte {
 			return foreign(struct {
-				TimeNS int64  `parquet:"time_ns"`
-				Source string `parquet:"source"`
-				Metric string `parquet:"metric"`
+				TimeNS float64 `parquet:"time_ns"`
+				Source string  `parquet:"source"`
+				Metric string  `parquet:"metric"`
+				Value  float64 `parquet:"value"`
 			}{})
 		}},
-		{"column of another type", "samples.parquet",
-			`column "time_ns" is of type DOUBLE, want INT64`, func([]byte) []byte {
-				return foreign(struct {
-					TimeNS float64 `parquet:"time_ns"`
-					Source string  `parquet:"source"`
-					Metric string  `parquet:"metric"`
-					Value  float64 `parquet:"value"`
-				}{})
-			}},
-		{"null where none may be", "samples.parquet", `column "time_ns" is null`,
-			func([]byte) []byte {
-				return foreign(struct {
-					TimeNS *int64  `parquet:"time_ns,optional,zstd"`
-					Source string  `parquet:"source,zstd"`
-					Metric string  `parquet:"metric,zstd"`
-					Value  float64 `parquet:"value,zstd"`
-				}{})
-			}},
-		{"empty manifest", "manifest.json", "unexpected end of JSON input",
-			func([]byte) []byte { return nil }},
-		{"half a manifest", "manifest.json", "unexpected end of JSON input",
-			func(b []byte) []byte { return b[:len(b)/2] }},
-		{"foreign manifest", "manifest.json", "schema_version is missing",
-			func([]byte) []byte { return []byte(`{"name":"web-app"}`) }},
-		{"newer manifest", "manifest.json", "schema version 99, this program reads up to 1",
-			func(b []byte) []byte {
-				return bytes.Replace(b, []byte(`"schema_version": 1`), []byte(`"schema_version": 99`),
-					1)
-			}},
-		{"two manifests", "manifest.json", "after top-level value",
-			func(b []byte) []byte { return append(b, b...) }},
-		{"wrong type", "manifest.json", "offset", func(b []byte) []byte {
-			return bytes.Replace(b, []byte(`"program": "prove"`), []byte(`"program": 7`), 1)
+	{"null where none may be", "samples.parquet", `column "time_ns" is null`,
+		func([]byte) []byte {
+			return foreign(struct {
+				TimeNS *int64  `parquet:"time_ns,optional,zstd"`
+				Source string  `parquet:"source,zstd"`
+				Metric string  `parquet:"metric,zstd"`
+				Value  float64 `parquet:"value,zstd"`
+			}{})
 		}},
-		{"huge manifest", "manifest.json", "larger than the limit", func(b []byte) []byte {
-			return append(b, bytes.Repeat([]byte(" "), maxManifestBytes)...)
+	{"empty manifest", "manifest.json", "unexpected end of JSON input",
+		func([]byte) []byte { return nil }},
+	{"half a manifest", "manifest.json", "unexpected end of JSON input",
+		func(b []byte) []byte { return b[:len(b)/2] }},
+	{"foreign manifest", "manifest.json", "schema_version is missing",
+		func([]byte) []byte { return []byte(`{"name":"web-app"}`) }},
+	{"newer manifest", "manifest.json", "schema version 99, this program reads up to 1",
+		func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"schema_version": 1`), []byte(`"schema_version": 99`),
+				1)
 		}},
-		{"no manifest", "manifest.json", "it has no manifest.json", nil},
-	} {
+	{"two manifests", "manifest.json", "after top-level value",
+		func(b []byte) []byte { return append(b, b...) }},
+	{"wrong type", "manifest.json", "offset", func(b []byte) []byte {
+		return bytes.Replace(b, []byte(`"program": "prove"`), []byte(`"program": 7`), 1)
+	}},
+	{"huge manifest", "manifest.json", "larger than the limit", func(b []byte) []byte {
+		return append(b, bytes.Repeat([]byte(" "), maxManifestBytes)...)
+	}},
+	{"no manifest", "manifest.json", "it has no manifest.json", nil},
+}
+
+func TestDamagedFiles(t *testing.T) {
+	for _, c := range damages {
 		t.Run(c.name, func(t *testing.T) {
 			dir := written(t)
 			path := filepath.Join(dir, c.file)

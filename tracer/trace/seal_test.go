@@ -194,6 +194,32 @@ func TestSealWriters(t *testing.T) {
 	}
 }
 
+// Each leaves dir as a sealing that died would: sealed is how it would have ended.
+var sealCrashes = []struct {
+	name  string
+	crash func(sealed, dir string) error
+}{
+	{"tables half written", func(sealed, dir string) error {
+		return errors.Join(os.WriteFile(dir+"/spans.parquet.tmp", []byte("PAR1"), 0o644),
+			os.WriteFile(dir+"/buffers.parquet.tmp", nil, 0o644))
+	}},
+	{"tables there, no manifest", func(sealed, dir string) error {
+		return errors.Join(copyFile(sealed, dir, "spans.parquet"), copyFile(sealed, dir,
+			"queues.parquet"))
+	}},
+	{"manifest half written",
+		func(sealed, dir string) error {
+			return os.WriteFile(dir+"/manifest.json.1.tmp", []byte("{"),
+				0o644)
+		}},
+	{"sealed, journal left", func(sealed, dir string) error {
+		return errors.Join(copyFile(sealed, dir, "spans.parquet"), copyFile(sealed, dir,
+			"queues.parquet"),
+			copyFile(sealed, dir, "buffers.parquet"), copyFile(sealed, dir, "samples.parquet"),
+			copyFile(sealed, dir, "manifest.json"))
+	}},
+}
+
 // TestSealAgain: whatever moment a sealing dies at, sealing again gives the same trace.
 func TestSealAgain(t *testing.T) {
 	r := newRecording(t)
@@ -210,33 +236,10 @@ func TestSealAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := load(t, r.dir)
-	for _, c := range []struct {
-		name  string
-		crash func(dir string) error
-	}{
-		{"tables half written", func(dir string) error {
-			return errors.Join(os.WriteFile(dir+"/spans.parquet.tmp", []byte("PAR1"), 0o644),
-				os.WriteFile(dir+"/buffers.parquet.tmp", nil, 0o644))
-		}},
-		{"tables there, no manifest", func(dir string) error {
-			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir,
-				"queues.parquet"))
-		}},
-		{"manifest half written",
-			func(dir string) error {
-				return os.WriteFile(dir+"/manifest.json.1.tmp", []byte("{"),
-					0o644)
-			}},
-		{"sealed, journal left", func(dir string) error {
-			return errors.Join(copyFile(r.dir, dir, "spans.parquet"), copyFile(r.dir, dir,
-				"queues.parquet"),
-				copyFile(r.dir, dir, "buffers.parquet"), copyFile(r.dir, dir, "samples.parquet"),
-				copyFile(r.dir, dir, "manifest.json"))
-		}},
-	} {
+	for _, c := range sealCrashes {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "t.hw")
-			if err := errors.Join(os.CopyFS(dir, os.DirFS(saved)), c.crash(dir)); err != nil {
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(saved)), c.crash(r.dir, dir)); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {

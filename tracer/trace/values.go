@@ -7,22 +7,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// values decodes a data page: n rows of which count are not null, into out from row done on.
-func (r *chunkReader) values(out *chunk, done, n, count int, enc format.Encoding, c *cursor) error {
+// values decodes a data page, of whose rows count are not null, into out.
+func (r *chunkReader) values(out chunk, count int, enc format.Encoding, c *cursor) error {
 	if out.texts != nil {
-		return r.textValues(out.texts[done:done+n], count, enc, c)
+		return r.textValues(out.texts, count, enc, c)
 	}
-	dst := out.ints[done : done+n]
-	dense := dst
-	if count != n {
+	dense := out.ints
+	if count != len(out.ints) {
 		r.dense = resized(r.dense, count)
 		dense = r.dense
 	}
 	if err := r.intValues(dense, enc, c); err != nil {
 		return err
 	}
-	if count != n {
-		spread(dst, dense, r.level, Null)
+	if count != len(out.ints) {
+		spread(out.ints, dense, r.level, Null)
 	}
 	return nil
 }
