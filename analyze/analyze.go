@@ -22,8 +22,8 @@ const (
 	Error   Severity = "error"
 )
 
-// AtLeast says whether s is as severe as min or more. The empty severity is below all others.
-func (s Severity) AtLeast(min Severity) bool { return s.rank() >= min.rank() }
+// AtLeast says whether s is as severe as least or more. The empty severity is below all others.
+func (s Severity) AtLeast(least Severity) bool { return s.rank() >= least.rank() }
 
 func (s Severity) rank() int {
 	switch s {

@@ -3,11 +3,10 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"highwater/tracer/trace"
 	"math"
 	"slices"
 	"strings"
-
-	"highwater/tracer/trace"
 )
 
 // levels checks what queues say of themselves: a level is never below zero nor above the capacity.
@@ -62,7 +61,7 @@ func (l *levels) observe(e *trace.QueueEvent) {
 }
 
 func (l *levels) findings() []Finding {
-	var found []Finding
+	found := make([]Finding, 0, len(l.wrong))
 	for name, w := range l.wrong {
 		what := fmt.Sprintf("rose to %d with a capacity of %d", w.extreme, l.capacity[name])
 		if w.below > 0 {
@@ -142,11 +141,11 @@ func (c *counters) observe(s *trace.Sample) {
 }
 
 func (c *counters) findings() []Finding {
-	var found []Finding
+	found := make([]Finding, 0, len(c.wrong))
 	for name, w := range c.wrong {
 		what := fmt.Sprintf("fell %s although it is a counter", times(w.falls))
 		if w.impossible > 0 {
-			what = fmt.Sprintf("was below zero or not a number %s", times(w.impossible))
+			what = "was below zero or not a number " + times(w.impossible)
 		}
 		found = append(found, Finding{
 			Check: "impossible_counter", Severity: Warning,

@@ -3,10 +3,9 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"slices"
-
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
+	"slices"
 )
 
 // figures gathers a Summary from a walk, after the memory builder that it reads.

@@ -2,15 +2,14 @@ package analyze_test
 
 import (
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
-	"testing"
-
 	"highwater/analyze"
 	"highwater/analyze/memory"
 	"highwater/analyze/report"
 	"highwater/tracer/trace"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
 )
 
 // FuzzRun analyzes whatever the text form can say, however senseless: no panic, a report that can

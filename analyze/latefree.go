@@ -3,12 +3,11 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
-
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
+	"slices"
+	"strings"
 )
 
 // lateFree finds partitions' buffers that stay allocated after nothing reads them any more.

@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
@@ -98,8 +97,10 @@ func (p *auditPass) Finish(s *Summary, m *memory.Report) Outcome {
 	found = append(found, p.flaws(s)...)
 	found = append(found, p.levels.findings()...)
 	found = append(found, p.counters.findings()...)
-	for _, f := range []*Finding{p.leftovers(s), lost(s), p.shortPeak(m), p.remainder(m),
-		p.negative(m)} {
+	for _, f := range []*Finding{
+		p.leftovers(s), lost(s), p.shortPeak(m), p.remainder(m),
+		p.negative(m),
+	} {
 		if f != nil {
 			found = append(found, *f)
 		}

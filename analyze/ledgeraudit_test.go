@@ -1,11 +1,10 @@
 package analyze_test
 
 import (
-	"strings"
-	"testing"
-
 	"highwater/analyze"
 	"highwater/tracer/trace"
+	"strings"
+	"testing"
 )
 
 // check finds the one finding of ledger-audit with that check, and fails on others.
@@ -61,17 +60,27 @@ func TestAuditOfImpossibleLedgers(t *testing.T) {
 				d.Buffers[len(d.Buffers)-1].TimeNS+1
 			d.Buffers = append(d.Buffers, again)
 		}},
-		{"unmatched_free", []string{"unmatched_event", "negative_live"}, analyze.Error,
+		{
+			"unmatched_free",
+			[]string{"unmatched_event", "negative_live"},
+			analyze.Error,
 			func(t *testing.T, d *trace.Data) {
 				i := find(t, d, trace.EventAlloc, "key", 0)
 				d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
-			}},
-		{"negative_live", []string{"unmatched_free"}, analyze.Error,
+			},
+		},
+		{
+			"negative_live",
+			[]string{"unmatched_free"},
+			analyze.Error,
 			func(t *testing.T, d *trace.Data) {
 				i := find(t, d, trace.EventAlloc, "key", 0)
 				d.Buffers = append(d.Buffers[:i:i], d.Buffers[i+1:]...)
-			}},
-		{"reused_id", []string{"delta_mismatch", "never_freed", "double_free", "event_after_free"},
+			},
+		},
+		{
+			"reused_id",
+			[]string{"delta_mismatch", "never_freed", "double_free", "event_after_free"},
 			analyze.Error, func(t *testing.T, d *trace.Data) {
 				d.Buffers[find(t, d, trace.EventAlloc, "aux", 1)].BufferID = d.Buffers[find(t, d,
 					trace.EventAlloc, "aux", 0)].BufferID
@@ -82,7 +91,8 @@ func TestAuditOfImpossibleLedgers(t *testing.T) {
 						e.BufferID = 5
 					}
 				}
-			}},
+			},
+		},
 		{"resident_over_capacity", []string{}, analyze.Error, func(t *testing.T, d *trace.Data) {
 			e := &d.Buffers[find(t, d, trace.EventReclass, "h", 2)]
 			e.ResidentBytes++
@@ -163,21 +173,32 @@ func TestAuditOfRSS(t *testing.T) {
 		rss         func(live int64) float64
 		peak        *trace.PeakRSS
 	}{
-		{"unexplained", "remainder_large", 8 << 20,
-			func(live int64) float64 { return float64(live)*1.5 + 8<<20 }, nil},
-		{"explained by the " +
-			"base", "", 200 << 20, func(live int64) float64 { return float64(live) + 200<<20 },
-			nil},
-		{"follows the " +
-			"ledger", "", 8 << 20, func(live int64) float64 { return float64(live)*1.02 + 8<<20 },
-			nil},
-		{"below the " +
-			"ledger", "remainder_negative", 0,
-			func(live int64) float64 { return float64(live) * 0.7 }, nil},
-		{"peak read after the " +
-			"run", "peak_below_sample", 8 << 20,
+		{
+			"unexplained", "remainder_large", 8 << 20,
+			func(live int64) float64 { return float64(live)*1.5 + 8<<20 }, nil,
+		},
+		{
+			"explained by the " +
+				"base", "", 200 << 20, func(live int64) float64 { return float64(live) + 200<<20 },
+			nil,
+		},
+		{
+			"follows the " +
+				"ledger", "", 8 << 20,
+			func(live int64) float64 { return float64(live)*1.02 + 8<<20 },
+			nil,
+		},
+		{
+			"below the " +
+				"ledger", "remainder_negative", 0,
+			func(live int64) float64 { return float64(live) * 0.7 }, nil,
+		},
+		{
+			"peak read after the " +
+				"run", "peak_below_sample", 8 << 20,
 			func(live int64) float64 { return float64(live) + 8<<20 },
-			&trace.PeakRSS{Bytes: 72 << 20, Source: "vmhwm"}},
+			&trace.PeakRSS{Bytes: 72 << 20, Source: "vmhwm"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := held()

@@ -2,12 +2,11 @@ package analyze
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
+	"math"
+	"strconv"
 )
 
 // queuePileup finds partitions that finished synthesis and wait for a GPU worker while holding no

@@ -1,11 +1,10 @@
 package analyze_test
 
 import (
-	"strings"
-	"testing"
-
 	"highwater/analyze"
 	"highwater/tracer/trace"
+	"strings"
+	"testing"
 )
 
 func TestPileupOfTheIncident(t *testing.T) {

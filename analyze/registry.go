@@ -2,11 +2,10 @@ package analyze
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
+	"slices"
+	"strings"
 )
 
 // Analyzer is one detector. It holds no state: each run of it is a Pass.
@@ -66,7 +65,8 @@ func All() []Analyzer {
 func choose(opts Options) ([]Analyzer, map[string]float64, error) {
 	all := All()
 	values := map[string]float64{}
-	var names, thresholds []string
+	names := make([]string, 0, len(all))
+	var thresholds []string
 	for _, a := range all {
 		d := a.Doc()
 		names = append(names, d.Name)

@@ -3,10 +3,9 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"slices"
-
 	"highwater/analyze/memory"
 	"highwater/internal/units"
+	"slices"
 )
 
 // shortPeak finds a peak RSS that lies below a sample of the same phase: it was read too late, or
@@ -49,10 +48,8 @@ func (p *auditPass) remainder(m *memory.Report) *Finding {
 	}
 	at := r.AtRSSPeak
 	unexplained := at.RemainderBytes
-	base := int64(0)
 	if r.BaseBytes != nil {
-		base = *r.BaseBytes
-		unexplained -= base
+		unexplained -= *r.BaseBytes
 	}
 	share := ratio(float64(unexplained), float64(at.RSSBytes))
 	if share <= p.limit("max_remainder") || float64(unexplained) < p.limit("min_remainder_bytes") {

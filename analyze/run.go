@@ -3,11 +3,10 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"slices"
-
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
+	"slices"
 )
 
 // Run analyzes t in one pass. An unknown analyzer or threshold name is an error that lists those
@@ -67,10 +66,7 @@ func (r *Report) verdict() string {
 	if len(r.Findings) > 0 {
 		return r.Findings[0].Sentence
 	}
-	v := fmt.Sprintf(
-		"Nothing found by %s",
-		count(len(r.Analyzers)-len(r.NotApplicable), "analyzer"),
-	)
+	v := "Nothing found by " + count(len(r.Analyzers)-len(r.NotApplicable), "analyzer")
 	if n := len(r.NotApplicable); n > 0 {
 		v += fmt.Sprintf(" (%d not applicable)", n)
 	}

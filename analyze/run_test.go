@@ -2,11 +2,10 @@ package analyze_test
 
 import (
 	"encoding/json"
-	"strings"
-	"testing"
-
 	"highwater/analyze"
 	"highwater/tracer/trace"
+	"strings"
+	"testing"
 )
 
 func run(t testing.TB, tr *trace.Trace, opts analyze.Options) *analyze.Report {
@@ -69,8 +68,11 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 	}{
 		{"analyzer", analyze.Options{Only: []string{"queue-pile"}}, "queue-pileup, late-free, " +
 			"ledger-audit"},
-		{"threshold", analyze.Options{Thresholds: map[string]float64{"late-free.share": 1}},
-			"late-free.min_share"},
+		{
+			"threshold",
+			analyze.Options{Thresholds: map[string]float64{"late-free.share": 1}},
+			"late-free.min_share",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := analyze.Run(tr, c.opts); err == nil ||

@@ -2,10 +2,9 @@ package analyze
 
 import (
 	"cmp"
+	"highwater/tracer/trace"
 	"slices"
 	"strings"
-
-	"highwater/tracer/trace"
 )
 
 // stageFigures gathers the durations of stages.

@@ -1,12 +1,11 @@
 package analyze_test
 
 import (
+	"highwater/analyze"
+	"highwater/tracer/trace"
 	"math"
 	"strings"
 	"testing"
-
-	"highwater/analyze"
-	"highwater/tracer/trace"
 )
 
 func summarise(t testing.TB, tr *trace.Trace) *analyze.Summary {
@@ -202,8 +201,10 @@ func TestJobsByEnd(t *testing.T) {
 @9 queue release job job=1
 @10 queue cancel job job=2
 `))
-	if want := (analyze.Jobs{Submitted: 4, Finished: 1, Failed: 1, Cancelled: 1,
-		Open: 1}); s.Jobs != want {
+	if want := (analyze.Jobs{
+		Submitted: 4, Finished: 1, Failed: 1, Cancelled: 1,
+		Open: 1,
+	}); s.Jobs != want {
 		t.Errorf("jobs %+v, want %+v", s.Jobs, want)
 	}
 	if s.MakespanNS != nil ||

@@ -2,10 +2,9 @@ package memory
 
 import (
 	"cmp"
+	"highwater/tracer/trace"
 	"slices"
 	"strconv"
-
-	"highwater/tracer/trace"
 )
 
 // attribution adds up what the tally's cells held at its peak, by class, place, stage and owner.

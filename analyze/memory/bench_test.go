@@ -1,10 +1,9 @@
 package memory_test
 
 import (
-	"testing"
-
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
+	"testing"
 )
 
 // BenchmarkBuild goes through 1 M events of a pipeline's shape: events/s, and memory that does not
@@ -33,9 +32,11 @@ func BenchmarkBuild(b *testing.B) {
 			event                     string
 			capacity, resident, delta int64
 		}{
-			{trace.EventAlloc, 100, 0, 100}, {trace.EventFill, 100, 100, 0},
+			{trace.EventAlloc, 100, 0, 100},
+			{trace.EventFill, 100, 100, 0},
 			{trace.EventHandoff, 100, 100, 0},
-			{trace.EventLastUse, 100, 100, 0}, {trace.EventFree, 0, 0, -100},
+			{trace.EventLastUse, 100, 100, 0},
+			{trace.EventFree, 0, 0, -100},
 		} {
 			seq++
 			e.Seq, e.TimeNS, e.Event = seq, seq*1000, step.event

@@ -2,9 +2,8 @@ package memory
 
 import (
 	"cmp"
-	"slices"
-
 	"highwater/tracer/trace"
+	"slices"
 )
 
 // Builder gathers a Report from a walk. It is an Observer; passes after it in the walk may read its

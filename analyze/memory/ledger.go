@@ -1,9 +1,8 @@
 package memory
 
 import (
-	"strings"
-
 	"highwater/tracer/trace"
+	"strings"
 )
 
 // Owner is a partition, a job as a whole (Partition -1), or nobody (Job -1).

@@ -3,13 +3,13 @@ package memory_test
 import (
 	"bytes"
 	"errors"
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
-
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
 )
 
 func parse(t testing.TB, text string) *trace.Trace {
@@ -263,13 +263,13 @@ func TestProfile(t *testing.T) {
 	}
 	sums := map[string]int64{}
 	for _, s := range back.Sample {
-		name := ""
+		var stack []string
 		for _, l := range s.Location {
-			name += l.Line[0].Function.Name + ";"
+			stack = append(stack, l.Line[0].Function.Name)
 		}
-		sums[name] += s.Value[0]
+		sums[strings.Join(stack, ";")] += s.Value[0]
 	}
-	want := map[string]int64{"key;key_load;no job;": 100, "a;synthesis;job 0;": 80}
+	want := map[string]int64{"key;key_load;no job": 100, "a;synthesis;job 0": 80}
 	if !reflect.DeepEqual(sums, want) {
 		t.Errorf("stacks %v, want %v", sums, want)
 	}

@@ -1,9 +1,8 @@
 package memory
 
 import (
-	"strings"
-
 	"highwater/tracer/trace"
+	"strings"
 )
 
 // Place is where a partition waits or works: the furthest that its events have reached. A buffer is

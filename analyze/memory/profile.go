@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"highwater/tracer/trace"
 	"slices"
 
 	"github.com/google/pprof/profile"
-
-	"highwater/tracer/trace"
 )
 
 // ErrNothingLive is returned by Profile for a trace in which no host buffer was ever alive.

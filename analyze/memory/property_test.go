@@ -2,12 +2,11 @@ package memory_test
 
 import (
 	"fmt"
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
 )
 
 // draw makes a random valid sequence of buffer and queue events: top-level and pooled buffers in
@@ -43,8 +42,10 @@ func (d *draw) alloc() {
 	e := trace.BufferEvent{
 		Source: "main", BufferID: d.nextID, Device: trace.None, Worker: trace.None,
 		Class: rapid.SampledFrom([]string{"a", "b", "key", "aux"}).Draw(d.t, "class"),
-		Space: rapid.SampledFrom([]string{trace.SpaceHost, trace.SpaceHost, trace.SpacePinned,
-			trace.SpaceDevice}).
+		Space: rapid.SampledFrom([]string{
+			trace.SpaceHost, trace.SpaceHost, trace.SpacePinned,
+			trace.SpaceDevice,
+		}).
 			Draw(d.t, "space"),
 		Stage: rapid.SampledFrom([]string{"", "synthesis", "prove_start"}).Draw(d.t, "stage"),
 		Job:   d.int("job", -1, 2), Partition: d.int("partition", -1, 3),
@@ -140,9 +141,14 @@ func (d *draw) queue() {
 	seq, now := d.tick()
 	job, partition := d.int("job", 0, 2), d.int("partition", 0, 3)
 	op := rapid.SampledFrom([][2]string{
-		{"permit", "request"}, {"permit", "acquire"}, {"channel", "send"}, {"channel", "sent"},
+		{"permit", "request"},
+		{"permit", "acquire"},
+		{"channel", "send"},
+		{"channel", "sent"},
 		{"channel", "recv"},
-		{"gpu_lock/0", "request"}, {"gpu_lock/0", "acquire"}, {"job", "request"},
+		{"gpu_lock/0", "request"},
+		{"gpu_lock/0", "acquire"},
+		{"job", "request"},
 	}).Draw(d.t, "op")
 	if op[0] == "job" {
 		partition = -1

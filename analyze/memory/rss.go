@@ -1,10 +1,9 @@
 package memory
 
 import (
-	"math"
-
 	"highwater/tracer/probe"
 	"highwater/tracer/trace"
+	"math"
 )
 
 // maxSources bounds the processes whose RSS is followed.
@@ -131,8 +130,10 @@ func (r *RSS) sample(s *trace.Sample) {
 		return
 	}
 	own := r.ledger.sourceOf(r.ledger.words.of(s.Source))
-	at := Point{TimeNS: s.TimeNS, RSSBytes: int64(s.Value), ResidentBytes: own.resident,
-		EstimatedBytes: own.estimated, UnknownBytes: own.unknown}
+	at := Point{
+		TimeNS: s.TimeNS, RSSBytes: int64(s.Value), ResidentBytes: own.resident,
+		EstimatedBytes: own.estimated, UnknownBytes: own.unknown,
+	}
 	at.RemainderBytes = at.RSSBytes - at.ResidentBytes
 	if r.timeline {
 		p.rss.set(at.TimeNS, at.RSSBytes)

@@ -2,16 +2,16 @@ package report
 
 import (
 	"fmt"
-	"io"
-	"slices"
-	"sort"
-	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"highwater/analyze"
 	"highwater/analyze/memory"
 	"highwater/internal/units"
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Analysis writes a report of analyze.Run: the verdict, what held the memory at the peak, RSS
@@ -155,7 +155,8 @@ func (p *printer) classTable(a *memory.Attribution, places []string) {
 		held[[2]string{c.Class, c.Place}] = c.Bytes
 	}
 	for _, c := range a.ByClass {
-		row := []string{c.Name, unit.text(c.Bytes), units.Percent(c.Ratio)}
+		row := make([]string, 0, 3+len(places))
+		row = append(row, c.Name, unit.text(c.Bytes), units.Percent(c.Ratio))
 		for _, place := range places {
 			cell := ""
 			if n, ok := held[[2]string{c.Name, place}]; ok {
@@ -183,7 +184,8 @@ func (p *printer) classTable(a *memory.Attribution, places []string) {
 }
 
 func placeTotals(a *memory.Attribution, places []string, unit unit) []string {
-	row := []string{"all", unit.text(a.LiveBytes), ""}
+	row := make([]string, 0, 3+len(places))
+	row = append(row, "all", unit.text(a.LiveBytes), "")
 	for _, place := range places {
 		row = append(row, unit.text(a.ByPlace.Find(place).Bytes))
 	}
@@ -191,7 +193,8 @@ func placeTotals(a *memory.Attribution, places []string, unit unit) []string {
 }
 
 func partitionRow(a *memory.Attribution, places []string) []string {
-	row := []string{"partitions", "", ""}
+	row := make([]string, 0, 3+len(places))
+	row = append(row, "partitions", "", "")
 	for _, place := range places {
 		i := slices.IndexFunc(
 			a.Partitions,
@@ -215,14 +218,16 @@ func (p *printer) remainder(r *memory.Remainder) {
 	p.heading("RSS against the ledger (" + r.Source + ")")
 	var list []KeyValue
 	if r.PeakRSSBytes != nil {
-		list = append(list, KeyValue{"peak RSS - peak ledger", Value("_bytes", r.OfPeakBytes),
+		list = append(list, KeyValue{
+			"peak RSS - peak ledger", Value("_bytes", r.OfPeakBytes),
 			fmt.Sprintf(
 				"%s of the peak RSS; %s (%s) - %s touched",
 				Value("_ratio", r.OfPeakRatio),
 				units.Bytes(*r.PeakRSSBytes),
 				r.PeakRSSSource,
 				units.Bytes(r.ResidentPeak),
-			)})
+			),
+		})
 	}
 	list = append(
 		list,
@@ -230,14 +235,16 @@ func (p *printer) remainder(r *memory.Remainder) {
 	)
 	point := func(key string, at *memory.Point, note string) {
 		if at != nil {
-			list = append(list, KeyValue{key, units.Bytes(at.RemainderBytes),
+			list = append(list, KeyValue{
+				key, units.Bytes(at.RemainderBytes),
 				fmt.Sprintf(
 					"%s RSS - %s touched, at %s%s",
 					units.Bytes(at.RSSBytes),
 					units.Bytes(at.ResidentBytes),
 					units.Nanos(at.TimeNS),
 					note,
-				)})
+				),
+			})
 		}
 	}
 	if at := r.AtLivePeak; at != nil {
@@ -323,7 +330,7 @@ func (p *printer) evidenceTable(t analyze.Table) {
 func ids(list []int64) string {
 	words := make([]string, len(list))
 	for i, id := range list {
-		words[i] = fmt.Sprint(id)
+		words[i] = strconv.FormatInt(id, 10)
 	}
 	return strings.Join(words, " ")
 }
@@ -366,7 +373,7 @@ func between(low, high *int64) string {
 }
 
 func settingsText(set map[string]string) string {
-	var words []string
+	words := make([]string, 0, len(set))
 	for name, v := range set {
 		words = append(words, name+"="+v)
 	}

@@ -1,9 +1,8 @@
 package report
 
 import (
-	"io"
-
 	"highwater/internal/units"
+	"io"
 )
 
 // Compared is one figure as predicted and as then measured. Nil is not known.

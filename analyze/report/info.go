@@ -2,13 +2,13 @@ package report
 
 import (
 	"fmt"
+	"highwater/analyze"
+	"highwater/internal/units"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-
-	"highwater/analyze"
-	"highwater/internal/units"
 )
 
 // Info writes a summary: what was run, the five figures, set-up's own line, jobs, stages, settings,
@@ -98,16 +98,18 @@ func about(s *analyze.Summary) []KeyValue {
 }
 
 func counts(s *analyze.Summary) []KeyValue {
-	setup := KeyValue{Key: "set-up", Value: Value("_ns", s.Setup.DurationNS),
+	setup := KeyValue{
+		Key: "set-up", Value: Value("_ns", s.Setup.DurationNS),
 		Note: "peak RSS " + Value(
 			"_bytes",
 			s.Setup.PeakRSSBytes,
 		) + ", peak live " + Value(
 			"_bytes",
 			s.Setup.PeakLiveBytes,
-		)}
+		),
+	}
 	j := s.Jobs
-	list := []KeyValue{
+	list := []KeyValue{ //nolint:prealloc // a literal reads best; a device or none follows
 		setup,
 		{Key: "base", Value: Value("_bytes", s.BaseBytes), Note: "RSS - ledger after loading"},
 		{
@@ -141,7 +143,7 @@ func counts(s *analyze.Summary) []KeyValue {
 }
 
 func devices(peaks []analyze.DevicePeak) []KeyValue {
-	var list []KeyValue
+	list := make([]KeyValue, 0, len(peaks))
 	for _, d := range peaks {
 		list = append(
 			list,
@@ -181,9 +183,9 @@ func (p *printer) stages(stages []analyze.Stage) {
 			cpu = units.Nanos(*s.CPUNS)
 		}
 		g.Rows = append(g.Rows, []string{
-			s.Name, fmt.Sprint(s.Count), Value("_ns", s.MeanNS), Value("_ns", s.P50NS),
+			s.Name, strconv.Itoa(s.Count), Value("_ns", s.MeanNS), Value("_ns", s.P50NS),
 			Value("_ns", s.P95NS), Value("_ns", s.MaxNS),
-			units.Nanos(s.TotalNS), cpu, fmt.Sprint(s.Open), fmt.Sprint(s.Failed),
+			units.Nanos(s.TotalNS), cpu, strconv.Itoa(s.Open), strconv.Itoa(s.Failed),
 		})
 	}
 	p.grid(g)

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"highwater/analyze"
+	"highwater/analyze/memory"
+	"highwater/analyze/report"
+	"highwater/tracer/trace"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,11 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
-
-	"highwater/analyze"
-	"highwater/analyze/memory"
-	"highwater/analyze/report"
-	"highwater/tracer/trace"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -201,8 +200,10 @@ func TestSeriesCSV(t *testing.T) {
 		}
 		seen[l[:strings.IndexByte(l, ',')]] = true
 	}
-	for _, want := range []string{"live_bytes", "rss_bytes", "remainder_bytes", "class/aux",
-		"place/blocked_send", "waiting_without_permit_partitions"} {
+	for _, want := range []string{
+		"live_bytes", "rss_bytes", "remainder_bytes", "class/aux",
+		"place/blocked_send", "waiting_without_permit_partitions",
+	} {
 		if !seen[want] {
 			t.Errorf("no series %s", want)
 		}

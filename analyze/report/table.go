@@ -81,11 +81,11 @@ func (g Grid) fit(width int) (keep, dropped int) {
 }
 
 func (g Grid) columns() []table.ColumnConfig {
-	var configs []table.ColumnConfig
 	columns := len(g.Header)
 	for _, r := range g.Rows {
 		columns = max(columns, len(r))
 	}
+	configs := make([]table.ColumnConfig, 0, columns)
 	left := map[int]bool{0: true}
 	for _, c := range g.Left {
 		left[c] = true

@@ -2,11 +2,10 @@ package report
 
 import (
 	"fmt"
+	"highwater/internal/units"
 	"math"
 	"strconv"
 	"strings"
-
-	"highwater/internal/units"
 )
 
 // Unknown is how a figure that is not known is shown.
@@ -27,13 +26,13 @@ func Value(name string, v any) string {
 		if x == nil {
 			return Unknown
 		}
-		return real(name, *x)
+		return fraction(name, *x)
 	case int64:
 		return whole(name, x)
 	case int:
 		return whole(name, int64(x))
 	case float64:
-		return real(name, x)
+		return fraction(name, x)
 	}
 	return fmt.Sprint(v)
 }
@@ -65,7 +64,7 @@ func things(name string, v int64) string {
 	return ""
 }
 
-func real(name string, v float64) string {
+func fraction(name string, v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return Unknown
