@@ -3,12 +3,11 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"highwater/tracer/journal"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"highwater/tracer/journal"
 )
 
 // workload writes events as a prover does, eight workers at once, six buffers a partition, each
@@ -57,8 +56,10 @@ func (w *workload) one(worker int) {
 	}
 	step, p := at.step, at.partition
 	at.step = (step + 1) % workloadSteps
-	rec := journal.Record{Job: p / 10, Partition: p % 10, Worker: int16(worker), Device: -1,
-		Word1: w.stages[step/12], Span: uint32(p)*3 + uint32(step/12)}
+	rec := journal.Record{
+		Job: p / 10, Partition: p % 10, Worker: int16(worker), Device: -1,
+		Word1: w.stages[step/12], Span: uint32(p)*3 + uint32(step/12),
+	}
 	if step%12 == 0 {
 		w.span(rec, journal.KindSpanBegin)
 	}
@@ -96,7 +97,7 @@ func (w *workload) buffer(rec journal.Record, step int32) {
 	class := step % 6
 	rec.Kind, rec.ID, rec.Word0, rec.Space = journal.KindBuffer,
 		uint32(rec.Job*10+rec.Partition)*6+uint32(class), w.classes[class], 1
-	rec.X = int64(8<<20 + int64(class)<<16)
+	rec.X = 8<<20 + int64(class)<<16
 	switch {
 	case step < 6:
 		rec.Event = journal.BufferAlloc

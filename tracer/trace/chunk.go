@@ -203,7 +203,7 @@ func (r *chunkReader) rowsLeft(out *chunk, done int, claimed int32) (int, error)
 // levels decodes the definition levels of n rows and counts those that are not null.
 func (r *chunkReader) levels(c *cursor, n int) (values int, err error) {
 	r.level = resized(r.level, n)
-	if err := c.hybrid(r.level, widthOf(1)); err != nil {
+	if err := c.hybrid(r.level, 1); err != nil {
 		return 0, err
 	}
 	for _, l := range r.level {

@@ -3,9 +3,8 @@ package trace
 import (
 	"encoding/hex"
 	"encoding/json"
-	"math"
-
 	"highwater/tracer/journal"
+	"math"
 )
 
 // sink takes the rows of a trace in order.
@@ -49,8 +48,10 @@ type tally struct {
 
 // convert writes all records of in to out.
 func convert(in *journalData, out sink) (*converter, error) {
-	c := &converter{in: in, out: out, ledger: ledger{}, spanAt: map[int64]int{},
-		tally: tally{lastNS: Null}}
+	c := &converter{
+		in: in, out: out, ledger: ledger{}, spanAt: map[int64]int{},
+		tally: tally{lastNS: Null},
+	}
 	if err := in.each(c.one); err != nil {
 		return nil, err
 	}
@@ -75,8 +76,10 @@ func (c *converter) one(n uint32, r *journal.Record) error {
 		return c.queueRow(s, r)
 	case journal.KindSample:
 		c.tally.samples++
-		c.sample = Sample{TimeNS: r.TimeNS, Source: s.head.Source, Metric: s.reader.Word(r.Word0),
-			Value: math.Float64frombits(uint64(r.X))}
+		c.sample = Sample{
+			TimeNS: r.TimeNS, Source: s.head.Source, Metric: s.reader.Word(r.Word0),
+			Value: math.Float64frombits(uint64(r.X)),
+		}
 		return c.out.Sample(&c.sample)
 	case journal.KindSpanBegin:
 		c.spanBegin(s, n, r)

@@ -52,23 +52,35 @@ var damages = []struct {
 	name, file, want string
 	change           func(b []byte) []byte
 }{
-	{"empty table", "buffers.parquet", "offset 0: 0 bytes are too short for a Parquet file",
-		func([]byte) []byte { return nil }},
-	{"half a table", "buffers.parquet", "the file is cut off: its footer is missing",
-		func(b []byte) []byte { return b[:len(b)/2] }},
+	{
+		"empty table", "buffers.parquet", "offset 0: 0 bytes are too short for a Parquet file",
+		func([]byte) []byte { return nil },
+	},
+	{
+		"half a table", "buffers.parquet", "the file is cut off: its footer is missing",
+		func(b []byte) []byte { return b[:len(b)/2] },
+	},
 	{"missing table", "queues.parquet", "queues.parquet: the table is missing", nil},
-	{"text as table", "spans.parquet", "offset 0: not a Parquet file",
-		func([]byte) []byte { return []byte("seq,time_ns\n1,2\n3,4\n") }},
+	{
+		"text as table", "spans.parquet", "offset 0: not a Parquet file",
+		func([]byte) []byte { return []byte("seq,time_ns\n1,2\n3,4\n") },
+	},
 	{"footer too long", "spans.parquet", "footer of 4294967295 bytes", func(b []byte) []byte {
 		binary.LittleEndian.PutUint32(b[len(b)-8:], 1<<32-1)
 		return b
 	}},
-	{"footer zeroed", "spans.parquet", "footer",
-		func(b []byte) []byte { clear(b[len(b)-400 : len(b)-8]); return b }},
-	{"page damaged", "buffers.parquet", "a page fails its checksum",
-		func(b []byte) []byte { b[60] ^= 1; return b }},
-	{"another table", "queues.parquet", `column "seq" is missing`,
-		func([]byte) []byte { return foreign(struct{ Name string }{"x"}) }},
+	{
+		"footer zeroed", "spans.parquet", "footer",
+		func(b []byte) []byte { clear(b[len(b)-400 : len(b)-8]); return b },
+	},
+	{
+		"page damaged", "buffers.parquet", "a page fails its checksum",
+		func(b []byte) []byte { b[60] ^= 1; return b },
+	},
+	{
+		"another table", "queues.parquet", `column "seq" is missing`,
+		func([]byte) []byte { return foreign(struct{ Name string }{"x"}) },
+	},
 	{"column missing", "samples.parquet", `column "value" is missing`, func([]byte) []byte {
 		return foreign(struct {
 			TimeNS int64  `parquet:"time_ns"`
@@ -76,7 +88,8 @@ var damages = []struct {
 			Metric string `parquet:"metric"`
 		}{})
 	}},
-	{"column of another type", "samples.parquet",
+	{
+		"column of another type", "samples.parquet",
 		`column "time_ns" is of type DOUBLE, want INT64`, func([]byte) []byte {
 			return foreign(struct {
 				TimeNS float64 `parquet:"time_ns"`
@@ -84,8 +97,10 @@ var damages = []struct {
 				Metric string  `parquet:"metric"`
 				Value  float64 `parquet:"value"`
 			}{})
-		}},
-	{"null where none may be", "samples.parquet", `column "time_ns" is null`,
+		},
+	},
+	{
+		"null where none may be", "samples.parquet", `column "time_ns" is null`,
 		func([]byte) []byte {
 			return foreign(struct {
 				TimeNS *int64  `parquet:"time_ns,optional,zstd"`
@@ -93,20 +108,31 @@ var damages = []struct {
 				Metric string  `parquet:"metric,zstd"`
 				Value  float64 `parquet:"value,zstd"`
 			}{})
-		}},
-	{"empty manifest", "manifest.json", "unexpected end of JSON input",
-		func([]byte) []byte { return nil }},
-	{"half a manifest", "manifest.json", "unexpected end of JSON input",
-		func(b []byte) []byte { return b[:len(b)/2] }},
-	{"foreign manifest", "manifest.json", "schema_version is missing",
-		func([]byte) []byte { return []byte(`{"name":"web-app"}`) }},
-	{"newer manifest", "manifest.json", "schema version 99, this program reads up to 1",
+		},
+	},
+	{
+		"empty manifest", "manifest.json", "unexpected end of JSON input",
+		func([]byte) []byte { return nil },
+	},
+	{
+		"half a manifest", "manifest.json", "unexpected end of JSON input",
+		func(b []byte) []byte { return b[:len(b)/2] },
+	},
+	{
+		"foreign manifest", "manifest.json", "schema_version is missing",
+		func([]byte) []byte { return []byte(`{"name":"web-app"}`) },
+	},
+	{
+		"newer manifest", "manifest.json", "schema version 99, this program reads up to 1",
 		func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"schema_version": 1`), []byte(`"schema_version": 99`),
 				1)
-		}},
-	{"two manifests", "manifest.json", "after top-level value",
-		func(b []byte) []byte { return append(b, b...) }},
+		},
+	},
+	{
+		"two manifests", "manifest.json", "after top-level value",
+		func(b []byte) []byte { return append(b, b...) },
+	},
 	{"wrong type", "manifest.json", "offset", func(b []byte) []byte {
 		return bytes.Replace(b, []byte(`"program": "prove"`), []byte(`"program": 7`), 1)
 	}},
@@ -171,8 +197,11 @@ func TestOtherLayouts(t *testing.T) {
 		var b bytes.Buffer
 		w := parquet.NewGenericWriter[row](&b, parquet.DataPageVersion(version))
 		for i := range int64(300) {
-			if _, err := w.Write([]row{{[]string{"x", "y"}, float64(i), &metric, &i,
-				"main"}}); err != nil {
+			if _, err := w.Write([]row{{
+				[]string{"x", "y"},
+				float64(i), &metric, &i,
+				"main",
+			}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -281,8 +310,10 @@ func FuzzOpen(f *testing.F) {
 
 // drain reads all rows of a table from memory.
 func drain[T any](content []byte, columns []column) ([]T, error) {
-	t := &tableFile{path: "fuzzed.parquet", table: "fuzzed", in: bytes.NewReader(content),
-		size: int64(len(content))}
+	t := &tableFile{
+		path: "fuzzed.parquet", table: "fuzzed", in: bytes.NewReader(content),
+		size: int64(len(content)),
+	}
 	if err := t.check(columns, reflect.TypeFor[T]()); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 )
 
 // Decoders of the Parquet encodings that traces use. They write into a slice of the length that the
@@ -221,6 +220,3 @@ func (c *cursor) deltaText(dst []string, lengths []int64) error {
 	}
 	return nil
 }
-
-// widthOf is the number of bits that definition levels up to max take.
-func widthOf(max int) uint { return uint(bits.Len(uint(max))) }

@@ -87,8 +87,10 @@ func TestFileAnyData(t *testing.T) {
 func TestManyRows(t *testing.T) {
 	d := &Data{Manifest: textManifest()}
 	for i := range int64(3*groupRows + 17) {
-		row := BufferEvent{Seq: i + 1, TimeNS: i * i, BufferID: i, CapacityBytes: i * 1_000_003,
-			Job: i % 7, DeltaBytes: -i * 999_999_937}
+		row := BufferEvent{
+			Seq: i + 1, TimeNS: i * i, BufferID: i, CapacityBytes: i * 1_000_003,
+			Job: i % 7, DeltaBytes: -i * 999_999_937,
+		}
 		row.ResidentBytes = Null
 		if i%3 == 0 {
 			row.ResidentBytes = i ^ math.MaxInt64
@@ -96,10 +98,12 @@ func TestManyRows(t *testing.T) {
 		row.Estimated = i%5 == 0
 		row.Class = []string{"a", "b", "", "density"}[i%4]
 		d.Buffers = append(d.Buffers, row)
-		d.Spans = append(d.Spans, Span{BeginSeq: i, SpanID: math.MaxInt64 - i*i,
+		d.Spans = append(d.Spans, Span{
+			BeginSeq: i, SpanID: math.MaxInt64 - i*i,
 			Name: string(rune('a' + i%20)), EndSeq: Null,
 			Attributes: `{"n":` + string(rune('0'+i%10)) + `}`,
-			OtelSpanID: string(rune('A' + i%60))})
+			OtelSpanID: string(rune('A' + i%60)),
+		})
 	}
 	again := reload(t, d)
 	if !slices.Equal(d.Buffers, again.Buffers) {

@@ -43,8 +43,10 @@ func TestGoldenSeal(t *testing.T) {
 	r.life(main, 1, true)
 	r.life(main, 12, false)
 	dir := killed(t, r)
-	if _, err := Recover(dir, RecoverOptions{ProcessEnd: EndKilled,
-		Reason: "SIGKILL"}); err != nil {
+	if _, err := Recover(dir, RecoverOptions{
+		ProcessEnd: EndKilled,
+		Reason:     "SIGKILL",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	d := load(t, dir)

@@ -17,8 +17,10 @@ func TestManifestRoundTrip(t *testing.T) {
 		DerivedFrom: []Derivation{{"a.hw", "00ff"}},
 		Fit:         map[string]any{"r2": 0.5, "stages": []any{"synthesis", nil}},
 		Anchor:      Anchor{AnchorVirtual, -1, 1<<63 - 1},
-		Resources: []Resource{{Name: "permit", Capacity: &capacity, Device: None},
-			{Name: "channel", Device: 0}},
+		Resources: []Resource{
+			{Name: "permit", Capacity: &capacity, Device: None},
+			{Name: "channel", Device: 0},
+		},
 		Settings:  map[string]Setting{"jobs": {"4", "flag"}},
 		BaseBytes: &base, PeakRSS: &PeakRSS{5, "predicted"},
 		SealedBy: SealedByClose, ProcessEnd: EndFinished,

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"highwater/tracer/journal"
 	"io/fs"
 	"slices"
-
-	"highwater/tracer/journal"
 )
 
 // journalData is every record of a trace's journals, in memory: 64 bytes a record and 4 for its
@@ -72,8 +71,10 @@ func (d *journalData) readSource(path string) error {
 		return err
 	}
 	n := uint32(len(d.sources))
-	d.sources = append(d.sources, journalSource{reader: r, head: r.Header(),
-		runOf: map[uint32]int{}})
+	d.sources = append(d.sources, journalSource{
+		reader: r, head: r.Header(),
+		runOf: map[uint32]int{},
+	})
 	s := &d.sources[n]
 	if r.Live() { // what comes after now would be an incomplete cut through the writers
 		clock := journal.NewClock(s.head.AnchorMonotonic)
@@ -176,7 +177,7 @@ func (d *journalData) cursor(run, at int) (mergeCursor, bool) {
 
 func (d *journalData) close() {
 	for i := range d.sources {
-		d.sources[i].reader.Close()
+		_ = d.sources[i].reader.Close() // only read
 	}
 }
 

@@ -45,8 +45,10 @@ func (r Recovery) MarshalJSON() ([]byte, error) {
 // trace that is already sealed is no error, and says so. A trace without a readable manifest gets
 // one from its journal, with a warning.
 func Recover(dir string, opts RecoverOptions) (*Recovery, error) {
-	r, err := seal(dir, SealOptions{ProcessEnd: opts.ProcessEnd, Reason: opts.Reason,
-		SealedBy: SealedByRecover}, true)
+	r, err := seal(dir, SealOptions{
+		ProcessEnd: opts.ProcessEnd, Reason: opts.Reason,
+		SealedBy: SealedByRecover,
+	}, true)
 	if err != nil {
 		return nil, fmt.Errorf("recover trace: %w", err)
 	}

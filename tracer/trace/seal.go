@@ -3,13 +3,12 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"highwater/tracer/journal"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"highwater/tracer/journal"
 )
 
 // SealOptions say how a recording ended.
@@ -126,8 +125,10 @@ func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
 	if m != nil {
 		out = *m
 	} else {
-		out = Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded,
-			Anchor: Anchor{Kind: AnchorMonotonic}}
+		out = Manifest{
+			SchemaVersion: SchemaVersion, Origin: OriginRecorded,
+			Anchor: Anchor{Kind: AnchorMonotonic},
+		}
 		if len(in.sources) > 0 {
 			out.Anchor = anchorOf(&in.sources[0].head)
 		}
@@ -136,8 +137,10 @@ func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
 	for i := range in.sources {
 		h := &in.sources[i].head
 		if !out.hasSource(h.Source) {
-			out.Sources = append(out.Sources, Source{Name: h.Source, Kind: "process", PID: h.PID,
-				Device: None, Anchor: anchorOf(h)})
+			out.Sources = append(out.Sources, Source{
+				Name: h.Source, Kind: "process", PID: h.PID,
+				Device: None, Anchor: anchorOf(h),
+			})
 		}
 	}
 	out.Loss = append(append([]Loss(nil), out.Loss...), losses(in, c)...)
@@ -184,8 +187,10 @@ func losses(in *journalData, c *converter) []Loss {
 			if x.Writer >= 0 {
 				writer = fmt.Sprintf("%s/%d", s.head.Source, x.Writer)
 			}
-			out = append(out, Loss{Writer: writer, FromNS: x.FromNS, ToNS: x.ToNS, Count: x.Count,
-				Reason: x.Reason})
+			out = append(out, Loss{
+				Writer: writer, FromNS: x.FromNS, ToNS: x.ToNS, Count: x.Count,
+				Reason: x.Reason,
+			})
 		}
 		add(s.head.Source, LossTorn, l.Torn)
 		add(s.head.Source, LossMissingBlocks, l.MissingBlocks)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"errors"
+	"highwater/tracer/journal"
 	"io/fs"
 	"math"
 	"os"
@@ -13,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"highwater/tracer/journal"
 )
 
 // recording is a trace directory whose journals a test writes itself.
@@ -31,11 +30,15 @@ func newRecording(t testing.TB) *recording {
 	if err := os.Mkdir(r.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	m := &Manifest{SchemaVersion: SchemaVersion, Origin: OriginRecorded, Program: "test",
-		Anchor: Anchor{Kind: AnchorMonotonic}}
+	m := &Manifest{
+		SchemaVersion: SchemaVersion, Origin: OriginRecorded, Program: "test",
+		Anchor: Anchor{Kind: AnchorMonotonic},
+	}
 	permits := int64(1 << 20)
-	m.Resources = []Resource{{Name: "permit", Kind: ResourcePermit, Unit: "permit",
-		Capacity: &permits, Device: None}}
+	m.Resources = []Resource{{
+		Name: "permit", Kind: ResourcePermit, Unit: "permit",
+		Capacity: &permits, Device: None,
+	}}
 	m.Metrics = []Metric{{Name: "process.memory.usage", Unit: "By", Kind: "gauge"}}
 	if err := WriteManifest(r.dir, m); err != nil {
 		t.Fatal(err)
@@ -45,8 +48,10 @@ func newRecording(t testing.TB) *recording {
 
 func (r *recording) source(name string, base uint32) *journal.Journal {
 	r.t.Helper()
-	j, err := journal.Create(filepath.Join(r.dir, "journal", name), journal.Options{Source: name,
-		Base: base, Writers: 4, SegmentBytes: 1 << 20})
+	j, err := journal.Create(filepath.Join(r.dir, "journal", name), journal.Options{
+		Source: name,
+		Base:   base, Writers: 4, SegmentBytes: 1 << 20,
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -97,8 +102,10 @@ func (r *recording) life(j *journal.Journal, n int32, end bool) {
 	put(journal.KindSpanBegin, 2, func(x *journal.Record) {
 		x.ID, x.Word0, x.Word1, x.Word2, x.X, x.Y = id, j.Word("synthesis"), j.Word("synthesis"),
 			j.Word("track"), Null, 1
-	}, journal.AppendSpanBegin(nil, &journal.SpanExt{TraceID: [16]byte{1}, SpanID: [8]byte{2},
-		Attributes: []byte(`{"a":1,"b":2}`)}))
+	}, journal.AppendSpanBegin(nil, &journal.SpanExt{
+		TraceID: [16]byte{1}, SpanID: [8]byte{2},
+		Attributes: []byte(`{"a":1,"b":2}`),
+	}))
 	buffer(journal.BufferAlloc, 0)
 	buffer(journal.BufferFill, 1<<20)
 	put(journal.KindSample, 0, func(x *journal.Record) {
@@ -144,12 +151,14 @@ func TestSeal(t *testing.T) {
 			len(d.Buffers), len(d.Queues), len(d.Samples))
 	}
 	s := d.Spans[1]
-	want := Span{BeginSeq: 11, EndSeq: 15, Source: "setup", SpanID: 1<<32 + 2, Kind: "stage",
+	want := Span{
+		BeginSeq: 11, EndSeq: 15, Source: "setup", SpanID: 1<<32 + 2, Kind: "stage",
 		Stage: "synthesis", Name: "synthesis",
 		Track: "track", Partition: 1, Worker: 1, Device: None, Stream: Null, Threads: 1,
 		BeginNS: 1200, EndNS: 1700, CPUNS: 77, Bytes: Null,
 		Status: "ok", Attributes: `{"a":1,"b":3}`, OtelTraceID: "01000000000000000000000000000000",
-		OtelSpanID: "0200000000000000"}
+		OtelSpanID: "0200000000000000",
+	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("second span:\n%s", diff)
 	}
@@ -169,8 +178,10 @@ func TestSealWriters(t *testing.T) {
 			defer wg.Done()
 			for i := range 2000 {
 				r.mu.Lock()
-				rec := journal.Record{Kind: journal.KindQueue, TimeNS: r.tick(), Event: 1,
-					Word0: permit, X: 1, Device: -1, Worker: -1}
+				rec := journal.Record{
+					Kind: journal.KindQueue, TimeNS: r.tick(), Event: 1,
+					Word0: permit, X: 1, Device: -1, Worker: -1,
+				}
 				if i%3 > 0 {
 					rec.Event = []uint8{0, 2, 3}[i%3]
 					level += []int64{0, 1, -1}[i%3]
@@ -207,11 +218,13 @@ var sealCrashes = []struct {
 		return errors.Join(copyFile(sealed, dir, "spans.parquet"), copyFile(sealed, dir,
 			"queues.parquet"))
 	}},
-	{"manifest half written",
+	{
+		"manifest half written",
 		func(sealed, dir string) error {
 			return os.WriteFile(dir+"/manifest.json.1.tmp", []byte("{"),
 				0o644)
-		}},
+		},
+	},
 	{"sealed, journal left", func(sealed, dir string) error {
 		return errors.Join(copyFile(sealed, dir, "spans.parquet"), copyFile(sealed, dir,
 			"queues.parquet"),
@@ -295,8 +308,10 @@ func TestRecover(t *testing.T) {
 		t.Errorf("manifest says %s, %s", d.Manifest.SealedBy, d.Manifest.ProcessEnd)
 	}
 	want := &Recovery{
-		Dir: dir, Events: map[string]int64{"buffer": 20, "queue": 20, "sample": 7, "span_begin": 7,
-			"span_end": 6}, Lost: map[string]int64{},
+		Dir: dir, Events: map[string]int64{
+			"buffer": 20, "queue": 20, "sample": 7, "span_begin": 7,
+			"span_end": 6,
+		}, Lost: map[string]int64{},
 		OpenSpans: 1, LiveBuffers: 1, LiveBytes: 1 << 20, Sources: 1, LastNS: 6000,
 		Blocks: rec.Blocks,
 	}
@@ -356,8 +371,10 @@ func TestRecoverDamage(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		lost   string // a reason that must be counted, "" for none
 	}{
-		{"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) },
-			LossTorn},
+		{
+			"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) },
+			LossTorn,
+		},
 		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, ""},
 		{"broken manifest", func(t *testing.T, dir string) {
 			os.WriteFile(manifestPath(dir),
@@ -376,8 +393,10 @@ func TestRecoverDamage(t *testing.T) {
 				t.Errorf("lost %v, warnings %v", rec.Lost, rec.Warnings)
 			}
 			for _, v := range check(t, load(t, dir)) {
-				if v.Severity == SeverityError && !slices.Contains([]string{"resource-listed",
-					"metric-listed"}, v.Rule) {
+				if v.Severity == SeverityError && !slices.Contains([]string{
+					"resource-listed",
+					"metric-listed",
+				}, v.Rule) {
 					t.Error(v)
 				}
 			}

@@ -270,8 +270,10 @@ func (t *tableFile) readAt(b []byte, at int64) error {
 }
 
 func (t *tableFile) errorAt(offset int64, what string, err error) error {
-	return &FileError{Path: t.path, Table: t.table, Offset: offset, Row: -1, What: what,
-		Hint: hintDamaged, Err: err}
+	return &FileError{
+		Path: t.path, Table: t.table, Offset: offset, Row: -1, What: what,
+		Hint: hintDamaged, Err: err,
+	}
 }
 
 // physicalType is how a field of a row stands in a file.

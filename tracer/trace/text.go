@@ -34,8 +34,10 @@ type textState struct {
 }
 
 func newTextState(m *Manifest) *textState {
-	s := &textState{source: "main", nextSeq: 1, ledger: ledger{},
-		last: map[int64]BufferEvent{}, levels: map[string][2]int64{}}
+	s := &textState{
+		source: "main", nextSeq: 1, ledger: ledger{},
+		last: map[int64]BufferEvent{}, levels: map[string][2]int64{},
+	}
 	if len(m.Sources) > 0 {
 		s.source = m.Sources[0].Name
 	}
@@ -145,12 +147,9 @@ func quoteValue(s string) string {
 	if s == "null" || s == "" {
 		return strconv.Quote(s)
 	}
-	plain := strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_./:+-%,@", r))
-	}) < 0
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+-%,@"
 	switch {
-	case plain:
+	case strings.Trim(s, plain) == "":
 		return s
 	case strings.ContainsAny(s, `"\`) && strconv.CanBackquote(s):
 		return "`" + s + "`"

@@ -95,8 +95,10 @@ func TestTextErrors(t *testing.T) {
 		{"table", "@1 lock take x", `unknown table "lock"`},
 		{"directive", "colour blue", `unknown directive "colour"`},
 		{"late directive", "@1 queue request permit\nseed 3", "line 2"},
-		{"number", "@1 buffer alloc 1 capacity_bytes=4k",
-			"capacity_bytes=4k is not a value of type int64"},
+		{
+			"number", "@1 buffer alloc 1 capacity_bytes=4k",
+			"capacity_bytes=4k is not a value of type int64",
+		},
 		{"span end", "@1 span end 4", "span 4 ends but is not open"},
 		{"twice", "@1 buffer alloc 1 class=a class=b", `"class" stands twice`},
 		{"quotes", "@1 buffer alloc 1 class=\"a", "the quotes do not close"},
@@ -148,8 +150,10 @@ func FuzzText(f *testing.F) {
 // anyData draws rows of every shape: any numbers, any strings, any order.
 func anyData(t *rapid.T) *Data {
 	num := rapid.OneOf(rapid.Int64Range(-2, 5), rapid.Int64(), rapid.Just(Null))
-	str := rapid.OneOf(rapid.SampledFrom([]string{"", "a", "main", "null", `{"k": "v"}`,
-		"two words", "`"}), rapid.String())
+	str := rapid.OneOf(rapid.SampledFrom([]string{
+		"", "a", "main", "null", `{"k": "v"}`,
+		"two words", "`",
+	}), rapid.String())
 	small := rapid.IntRange(0, 6)
 	d := &Data{Manifest: textManifest()}
 	d.Manifest.Program = str.Draw(t, "program")
@@ -157,30 +161,38 @@ func anyData(t *rapid.T) *Data {
 	for range small.Draw(t, "spans") {
 		n := func() int64 { return num.Draw(t, "n") }
 		s := func() string { return str.Draw(t, "s") }
-		d.Spans = append(d.Spans, Span{n(), n(), s(), n(), n(), s(), s(), s(), s(), n(), n(), n(),
+		d.Spans = append(d.Spans, Span{
+			n(), n(), s(), n(), n(), s(), s(), s(), s(), n(), n(), n(),
 			n(), n(), n(),
-			n(), n(), n(), n(), s(), s(), s(), s(), s()})
+			n(), n(), n(), n(), s(), s(), s(), s(), s(),
+		})
 	}
 	for range small.Draw(t, "buffers") {
 		n := func() int64 { return num.Draw(t, "n") }
 		s := func() string { return str.Draw(t, "s") }
-		d.Buffers = append(d.Buffers, BufferEvent{n(), n(), s(), s(), n(), n(), s(), s(), n(), n(),
+		d.Buffers = append(d.Buffers, BufferEvent{
+			n(), n(), s(), s(), n(), n(), s(), s(), n(), n(),
 			n(), n(), n(),
-			rapid.Bool().Draw(t, "b"), n(), n(), n(), s(), n()})
+			rapid.Bool().Draw(t, "b"), n(), n(), n(), s(), n(),
+		})
 	}
 	for range small.Draw(t, "queues") {
 		n := func() int64 { return num.Draw(t, "n") }
 		s := func() string { return str.Draw(t, "s") }
-		d.Queues = append(d.Queues, QueueEvent{n(), n(), s(), s(), s(), n(), n(), n(), n(), n(),
-			n(), n(), n()})
+		d.Queues = append(d.Queues, QueueEvent{
+			n(), n(), s(), s(), s(), n(), n(), n(), n(), n(),
+			n(), n(), n(),
+		})
 	}
 	for range small.Draw(t, "samples") {
 		x := rapid.Float64().Draw(t, "x")
 		if math.IsNaN(x) {
 			x = 0
 		}
-		d.Samples = append(d.Samples, Sample{num.Draw(t, "n"), str.Draw(t, "s"), str.Draw(t, "s"),
-			x})
+		d.Samples = append(d.Samples, Sample{
+			num.Draw(t, "n"), str.Draw(t, "s"), str.Draw(t, "s"),
+			x,
+		})
 	}
 	return d
 }

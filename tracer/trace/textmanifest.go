@@ -213,21 +213,21 @@ func (f *textWriter) manifest() {
 	for _, name := range sortedKeys(m.Settings) {
 		s := m.Settings[name]
 		fmt.Fprintf(&f.out, "setting %s %s", quoteValue(name), quoteValue(s.Value))
-		f.jsonDifferences(&s, &Setting{Value: s.Value, Source: "default"}, "")
+		f.jsonDifferences(&s, &Setting{Value: s.Value, Source: "default"})
 	}
 	for i := range m.Resources {
 		r := &m.Resources[i]
 		fmt.Fprintf(&f.out, "resource %s", quoteValue(r.Name))
-		f.jsonDifferences(r, &Resource{Name: r.Name, Device: None}, "")
+		f.jsonDifferences(r, &Resource{Name: r.Name, Device: None})
 	}
 	f.sources()
 	for i := range m.Metrics {
 		fmt.Fprintf(&f.out, "metric %s", quoteValue(m.Metrics[i].Name))
-		f.jsonDifferences(&m.Metrics[i], &Metric{Name: m.Metrics[i].Name, Kind: "gauge"}, "")
+		f.jsonDifferences(&m.Metrics[i], &Metric{Name: m.Metrics[i].Name, Kind: "gauge"})
 	}
 	for i := range m.Loss {
 		f.out.WriteString("loss")
-		f.jsonDifferences(&m.Loss[i], &Loss{}, "")
+		f.jsonDifferences(&m.Loss[i], &Loss{})
 	}
 }
 
@@ -241,12 +241,11 @@ func (f *textWriter) sources() {
 			fmt.Fprintf(&f.out, " anchor_kind=%s anchor_monotonic_ns=%d anchor_unix_ns=%d",
 				quoteValue(a.Kind), a.MonotonicNS, a.UnixNS)
 		}
-		f.jsonDifferences(s, &Source{Name: s.Name, Kind: "process", Device: None, Anchor: s.Anchor},
-			"")
+		f.jsonDifferences(s, &Source{Name: s.Name, Kind: "process", Device: None, Anchor: s.Anchor})
 	}
 }
 
-func (f *textWriter) jsonDifferences(row, want any, prefix string) {
+func (f *textWriter) jsonDifferences(row, want any) {
 	r, w := reflect.ValueOf(row).Elem(), reflect.ValueOf(want).Elem()
 	for i := range r.NumField() {
 		a, b := r.Field(i), w.Field(i)
@@ -255,13 +254,13 @@ func (f *textWriter) jsonDifferences(row, want any, prefix string) {
 		}
 		if a.Kind() == reflect.Pointer {
 			if !a.IsNil() {
-				fmt.Fprintf(&f.out, " %s%s=%s", prefix, jsonName(r.Type().Field(i)),
+				fmt.Fprintf(&f.out, " %s=%s", jsonName(r.Type().Field(i)),
 					fieldText(a.Elem()))
 			}
 			continue
 		}
 		if text := fieldText(a); text != fieldText(b) {
-			fmt.Fprintf(&f.out, " %s%s=%s", prefix, jsonName(r.Type().Field(i)), text)
+			fmt.Fprintf(&f.out, " %s=%s", jsonName(r.Type().Field(i)), text)
 		}
 	}
 	f.out.WriteByte('\n')

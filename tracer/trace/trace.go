@@ -75,7 +75,7 @@ func openSealed(dir string, m *Manifest) (*Trace, error) {
 	t.tables[3], errs[3] = openTable[Sample](dir, "samples", sampleColumns)
 	for _, err := range errs {
 		if err != nil {
-			t.Close()
+			_ = t.Close() // the damage is what counts
 			return nil, err
 		}
 	}

@@ -44,26 +44,34 @@ type Rule struct {
 func Rules() []Rule { return slices.Clone(rules) }
 
 var rules = []Rule{
-	{"manifest-word",
-		"words of the manifest are known: origin, anchor, ends, kinds, setting sources", false},
+	{
+		"manifest-word",
+		"words of the manifest are known: origin, anchor, ends, kinds, setting sources", false,
+	},
 	{"manifest-name", "resources, sources and metrics have names, each of its own", false},
-	{"manifest-range", "capacities, loss counts and byte counts of the manifest are not negative",
-		false},
+	{
+		"manifest-range", "capacities, loss counts and byte counts of the manifest are not negative",
+		false,
+	},
 	{"seq-order", "seq rises strictly within a table", false},
 	{"seq-unique", "no two events of the trace, ends of spans included, share a seq", false},
 	{"time-order", "time does not fall as seq rises", false},
 	{"time-range", "times of a recorded or simulated trace are not negative", false},
 	{"owner-range", "job, partition, worker and device are -1 or more", false},
-	{"word", "events, kinds, spaces and statuses are words of the schema; no class is empty",
-		false},
+	{
+		"word", "events, kinds, spaces and statuses are words of the schema; no class is empty",
+		false,
+	},
 	{"source-listed", "sources are listed in the manifest", false},
 	{"resource-listed", "resources are listed in the manifest", false},
 	{"metric-listed", "metrics are listed in the manifest", false},
 	{"sample-finite", "sample values are finite", false},
 	{"span-id", "span ids are 1 or more, each of its own", false},
 	{"span-parent", "a span's parent is there and did not begin later", true},
-	{"span-end", "a span ends after it begins, with end_seq and end_ns both there or both null",
-		false},
+	{
+		"span-end", "a span ends after it begins, with end_seq and end_ns both there or both null",
+		false,
+	},
 	{"span-open", "a trace whose process finished has no open span", true},
 	{"span-range", "cpu_ns, bytes and threads of spans are not negative", false},
 	{"span-attributes", "attributes are one JSON object", false},
@@ -74,10 +82,14 @@ var rules = []Rule{
 	{"buffer-freed", "nothing happens to a buffer after its free", false},
 	{"double-free", "a buffer is freed once", false},
 	{"buffer-time", "times of one buffer's events rise (strictly, where recorded)", false},
-	{"buffer-space", "device buffers name their device; a buffer keeps its space, but for pinning",
-		false},
-	{"buffer-range", "capacity and resident bytes are not negative, resident not above capacity",
-		false},
+	{
+		"buffer-space", "device buffers name their device; a buffer keeps its space, but for pinning",
+		false,
+	},
+	{
+		"buffer-range", "capacity and resident bytes are not negative, resident not above capacity",
+		false,
+	},
 	{"buffer-delta", "delta_bytes and delta_resident_bytes follow from the buffer's events", true},
 	{"buffer-parent", "a buffer's parent is live from before its alloc until after its free", true},
 	{"buffer-children", "children fit into their parent's capacity", true},
@@ -87,16 +99,18 @@ var rules = []Rule{
 	{"queue-level", "level_after is the level before, plus or minus the amount", true},
 	{"queue-capacity", "level_after stays between 0 and the capacity", true},
 	{"queue-waiting", "waiting_after is not negative", false},
-	{"queue-pairing",
+	{
+		"queue-pairing",
 		"acquire follows request, sent send; release, recv, cancel follow these, by one owner",
-		true},
+		true,
+	},
 }
 
-// Validate checks every invariant of a trace and returns the first max violations (all of them for
-// max <= 0), in the order in which they are met: manifest, spans, buffers and queues by seq,
+// Validate checks every invariant of a trace and returns the first limit violations (all of them for
+// limit <= 0), in the order in which they are met: manifest, spans, buffers and queues by seq,
 // samples. The error is about reading only.
-func Validate(t *Trace, max int) ([]Violation, error) {
-	v := newValidator(t, max)
+func Validate(t *Trace, limit int) ([]Violation, error) {
+	v := newValidator(t, limit)
 	v.manifest()
 	for _, check := range []func() error{v.spans, v.events, v.samples} {
 		if v.full() {
@@ -107,7 +121,7 @@ func Validate(t *Trace, max int) ([]Violation, error) {
 		}
 	}
 	if v.full() {
-		v.found = v.found[:max]
+		v.found = v.found[:limit]
 	}
 	return v.found, nil
 }
@@ -115,7 +129,7 @@ func Validate(t *Trace, max int) ([]Violation, error) {
 // validator holds what the rules need to know of the events so far.
 type validator struct {
 	t        *Trace
-	max      int
+	limit    int
 	byLoss   map[string]bool // rules that the trace's losses may explain
 	found    []Violation
 	strict   bool // times of one buffer or resource must rise, not only not fall
@@ -132,9 +146,9 @@ type validator struct {
 	live      map[int64]int64 // live bytes: by device, None for the host
 }
 
-func newValidator(t *Trace, max int) *validator {
+func newValidator(t *Trace, limit int) *validator {
 	v := &validator{
-		t: t, max: max, byLoss: map[string]bool{},
+		t: t, limit: limit, byLoss: map[string]bool{},
 		strict: t.Manifest.Origin == OriginRecorded, negative: t.Manifest.Origin == OriginImported,
 		sources: map[string]bool{}, resources: map[string]*resourceState{},
 		metrics:   map[string]bool{},
@@ -160,7 +174,7 @@ func (v *validator) lossy() bool {
 	return v.t.Live
 }
 
-func (v *validator) full() bool { return v.max > 0 && len(v.found) >= v.max }
+func (v *validator) full() bool { return v.limit > 0 && len(v.found) >= v.limit }
 
 // report notes a violation of rule.
 func (v *validator) report(rule, table string, seq int64, format string, args ...any) {
@@ -168,8 +182,10 @@ func (v *validator) report(rule, table string, seq int64, format string, args ..
 	if v.byLoss[rule] {
 		severity = SeverityWarning
 	}
-	v.found = append(v.found, Violation{Rule: rule, Table: table, Seq: seq, Severity: severity,
-		Text: fmt.Sprintf(format, args...)})
+	v.found = append(v.found, Violation{
+		Rule: rule, Table: table, Seq: seq, Severity: severity,
+		Text: fmt.Sprintf(format, args...),
+	})
 }
 
 // row is what events of all tables have in common.

@@ -1,8 +1,10 @@
 package trace
 
 var (
-	bufferWords = []string{EventAlloc, EventResize, EventFill, EventReclass, EventPin, EventUnpin,
-		EventHandoff, EventLastUse, EventFree}
+	bufferWords = []string{
+		EventAlloc, EventResize, EventFill, EventReclass, EventPin, EventUnpin,
+		EventHandoff, EventLastUse, EventFree,
+	}
 	spaceWords = []string{SpaceHost, SpacePinned, SpaceFile, SpaceDevice}
 )
 
@@ -32,8 +34,10 @@ func (v *validator) bufferEvent(e *BufferEvent) {
 	v.bufferRanges(e)
 	v.bufferDeltas(e)
 	if b == nil {
-		b = &bufferState{parent: e.ParentID, capacity: e.CapacityBytes,
-			device: e.Space == SpaceDevice}
+		b = &bufferState{
+			parent: e.ParentID, capacity: e.CapacityBytes,
+			device: e.Space == SpaceDevice,
+		}
 		v.buffers[e.BufferID] = b
 	} else {
 		v.rising("buffer-time", "buffers", order{e.Seq, e.TimeNS}, b.lastNS)

@@ -9,8 +9,10 @@ func (v *validator) events() error {
 	defer stopBuffers()
 	nextQueue, stopQueues := iter.Pull2(v.t.Queues())
 	defer stopQueues()
-	w := &walk{v: v, spans: v.spanSeqs, lastSeq: Null, lastTime: Null, buffer: lastOf{Null},
-		queue: lastOf{Null}}
+	w := &walk{
+		v: v, spans: v.spanSeqs, lastSeq: Null, lastTime: Null, buffer: lastOf{Null},
+		queue: lastOf{Null},
+	}
 	b, berr, bok := nextBuffer()
 	q, qerr, qok := nextQueue()
 	for (bok || qok) && !v.full() {

@@ -2,8 +2,10 @@ package trace
 
 import "strconv"
 
-var queueWords = []string{EventRequest, EventAcquire, EventRelease, EventSend, EventSent, EventRecv,
-	EventCancel}
+var queueWords = []string{
+	EventRequest, EventAcquire, EventRelease, EventSend, EventSent, EventRecv,
+	EventCancel,
+}
 
 // resourceState is what is known of a resource of the manifest.
 type resourceState struct {
@@ -61,8 +63,8 @@ func (v *validator) queueLevel(e *QueueEvent, r *resourceState) {
 			want)
 	}
 	// At a rendezvous (capacity 0) an item is there between its sent and its recv.
-	above := r.capacity != Null && e.LevelAfter > r.capacity && !(r.kind == ResourceChannel &&
-		r.capacity == 0)
+	rendezvous := r.kind == ResourceChannel && r.capacity == 0
+	above := r.capacity != Null && e.LevelAfter > r.capacity && !rendezvous
 	if e.LevelAfter < 0 || above {
 		v.report("queue-capacity", "queues", e.Seq, "level of %s is %d, its capacity %s",
 			e.Resource, e.LevelAfter, nullText(r.capacity))

@@ -8,8 +8,10 @@ import (
 )
 
 var (
-	kindWords = []string{KindJob, KindStage, KindOp, KindKernel, KindCopy, KindWait, KindFree,
-		KindOther}
+	kindWords = []string{
+		KindJob, KindStage, KindOp, KindKernel, KindCopy, KindWait, KindFree,
+		KindOther,
+	}
 	statusWords = []string{"", "ok", "error"}
 )
 

@@ -1,11 +1,15 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/parquet-go/parquet-go/format"
 )
+
+// plainDictionary is how writers of old name dictionary indexes.
+const plainDictionary = format.Encoding(2)
 
 // values decodes a data page, of whose rows count are not null, into out.
 func (r *chunkReader) values(out chunk, count int, enc format.Encoding, c *cursor) error {
@@ -42,7 +46,7 @@ func (r *chunkReader) textValues(dst []string, count int, enc format.Encoding, c
 		if err := c.deltaText(dense, r.dense); err != nil {
 			return err
 		}
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		if err := r.lookUp(len(dense), len(r.dict.texts), c); err != nil {
 			return err
 		}
@@ -76,7 +80,7 @@ func (r *chunkReader) intValues(dst []int64, enc format.Encoding, c *cursor) err
 			dst[i] = int64(x)
 		}
 		return nil
-	case format.RLEDictionary, format.PlainDictionary:
+	case format.RLEDictionary, plainDictionary:
 		if err := r.lookUp(len(dst), len(r.dict.ints), c); err != nil {
 			return err
 		}
@@ -99,7 +103,7 @@ func (r *chunkReader) lookUp(n, size int, c *cursor) error {
 		return err
 	}
 	if !r.hasDict {
-		return fmt.Errorf("the dictionary is missing")
+		return errors.New("the dictionary is missing")
 	}
 	if err := c.hybrid(r.index, uint(c.b[at])); err != nil {
 		return err
