@@ -183,19 +183,16 @@ func TestAuditOfRSS(t *testing.T) {
 			nil,
 		},
 		{
-			"follows the " +
-				"ledger", "", 8 << 20,
+			"follows the ledger", "", 8 << 20,
 			func(live int64) float64 { return float64(live)*1.02 + 8<<20 },
 			nil,
 		},
 		{
-			"below the " +
-				"ledger", "remainder_negative", 0,
+			"below the ledger", "remainder_negative", 0,
 			func(live int64) float64 { return float64(live) * 0.7 }, nil,
 		},
 		{
-			"peak read after the " +
-				"run", "peak_below_sample", 8 << 20,
+			"peak read after the run", "peak_below_sample", 8 << 20,
 			func(live int64) float64 { return float64(live) + 8<<20 },
 			&trace.PeakRSS{Bytes: 72 << 20, Source: "vmhwm"},
 		},
