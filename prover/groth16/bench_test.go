@@ -36,13 +36,13 @@ func BenchmarkProve(b *testing.B) {
 		w := r.witness(b, circuit.Partition{})
 		compiled, pk := gnarkCompile(b, r.circuit.Shape()), gnarkKey(r.key)
 		for range 3 {
-			b.Run(name+"/own", func(b *testing.B) {
+			b.Run(name+"/impl=own", func(b *testing.B) {
 				defer reportCPU(b)()
 				for b.Loop() {
 					r.prove(b, circuit.Partition{}, true, 0)
 				}
 			})
-			b.Run(name+"/gnark", func(b *testing.B) {
+			b.Run(name+"/impl=gnark", func(b *testing.B) {
 				defer reportCPU(b)()
 				for b.Loop() {
 					if _, err := gnarkgroth16.Prove(compiled, pk, w); err != nil {
@@ -75,7 +75,7 @@ func BenchmarkSolve(b *testing.B) {
 		w := r.witness(b, circuit.Partition{})
 		compiled := gnarkCompile(b, r.circuit.Shape())
 		for _, presize := range []bool{true, false} {
-			b.Run(name+"/own/presize="+strconv.FormatBool(presize), func(b *testing.B) {
+			b.Run(name+"/impl=own/presize="+strconv.FormatBool(presize), func(b *testing.B) {
 				for b.Loop() {
 					a, err := r.system.Synthesise(b.Context(), r.env, w, SynthesisOptions{Presize: presize, Owner: tracer.NoOwner})
 					if err != nil {
@@ -87,7 +87,7 @@ func BenchmarkSolve(b *testing.B) {
 				}
 			})
 		}
-		b.Run(name+"/gnark", func(b *testing.B) {
+		b.Run(name+"/impl=gnark", func(b *testing.B) {
 			for b.Loop() {
 				if _, err := compiled.Solve(w, solver.WithNbTasks(1)); err != nil {
 					b.Fatal(err)
