@@ -375,6 +375,8 @@ func TestRecoverDamage(t *testing.T) {
 			"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) },
 			LossTorn,
 		},
+		{"segment gone", func(t *testing.T, dir string) { os.Remove(segment(dir)) }, LossDamagedSource},
+		{"head damaged", func(t *testing.T, dir string) { flip(t, segment(dir), 30) }, LossDamagedSource},
 		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, ""},
 		{"broken manifest", func(t *testing.T, dir string) {
 			os.WriteFile(manifestPath(dir),
