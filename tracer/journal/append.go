@@ -26,7 +26,8 @@ type shard struct {
 	from   int64  // time of the first of these
 	to     int64  // time of the last
 	events int64
-	_      [128 - 96]byte // no two shards share a pair of cache lines
+	told   atomic.Int64    // events as of the last change of block
+	_      [128 - 104]byte // no two shards share a pair of cache lines
 }
 
 // Append writes r and reports whether it is acknowledged; if not, the loss is counted. Check and
@@ -41,6 +42,10 @@ func (j *Journal) AppendExt(r *Record, ext []byte) bool {
 		if s = j.acquire(s); s == nil {
 			return false
 		}
+	}
+	if j.closed.Load() { // Close waits for every shard: let it have them
+		s.state.Store(shardFree)
+		return false
 	}
 	n := (len(ext) + RecordBytes - 1) / RecordBytes
 	ok := s.at+n < BlockRecords || j.nextBlock(s, r.TimeNS)
@@ -132,6 +137,7 @@ func ownRecord(kind Kind, now int64) Record {
 
 // finishBlock leaves the shard's block for good.
 func (j *Journal) finishBlock(s *shard) {
+	s.told.Store(s.events)
 	if s.block == nil {
 		return
 	}

@@ -178,35 +178,34 @@ type Stats struct {
 	LastError   error // why the last segment could not be had; nil when it could
 }
 
-// Stats counts, also after Close.
+// Stats counts, also after Close. Of a writer that is busy just now, Events lacks what stands in
+// its last block.
 func (j *Journal) Stats() Stats {
+	events := int64(0)
+	for i := range j.shards { // before mu, which the holder of a shard may wait for
+		events += j.shards[i].count()
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.page == nil {
 		return j.final
 	}
 	count := func(i int) int64 { return int64(j.counter(i).Load()) }
-	st := Stats{
-		Lost: count(ctrLost), WordsFull: count(ctrWordsFull), Cut: count(ctrCut),
+	return Stats{
+		Events: events, Lost: count(ctrLost), WordsFull: count(ctrWordsFull), Cut: count(ctrCut),
 		Segments: int64(j.number), LastError: j.lastErr,
 		MappedBytes: int64(len(j.mapped)) * j.opts.SegmentBytes,
 	}
-	for i := range j.shards {
-		st.Events += j.shards[i].count()
-	}
-	return st
 }
 
-// count reads a shard's events, also when it is closed.
+// count reads a shard's events, also when it is closed. Where somebody appends just now it does not
+// wait, which could be for long, but takes the count as of the last block.
 func (s *shard) count() int64 {
-	for !s.state.CompareAndSwap(shardFree, shardHeld) {
-		if s.state.Load() == shardClosed {
-			return s.events
-		}
-		runtime.Gosched()
+	if s.state.CompareAndSwap(shardFree, shardHeld) {
+		defer s.state.Store(shardFree)
+		return s.events
 	}
-	defer s.state.Store(shardFree)
-	return s.events
+	return s.told.Load()
 }
 
 // ClaimBase takes a free number for a further source of the trace whose journal folder
