@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"highwater/internal/units"
 	"highwater/tracer"
 	"highwater/tracer/trace"
 )
@@ -59,8 +58,8 @@ func (pl *pipeline) admit(ctx context.Context, index int, slot *ticket) {
 		j.fail(failure{partition: -1, stage: "admission", err: fmt.Errorf(
 			"a partition settles at %s (%d bytes), byte_budget is %s (%d bytes): "+
 				"it could never fit; raise byte_budget",
-			humanize.IBytes(uint64(settled)), settled,
-			humanize.IBytes(uint64(pl.byteBudget)), pl.byteBudget)})
+			units.Bytes(settled), settled,
+			units.Bytes(pl.byteBudget), pl.byteBudget)})
 		pl.rejectJob(j)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
@@ -83,7 +84,7 @@ func (c *replayCmd) options() (replay.Options, error) {
 		return opts, err
 	}
 	if c.Memory != "" {
-		if opts.MemoryLimit, err = setting.ParseBytes(c.Memory); err != nil || opts.MemoryLimit == 0 {
+		if opts.MemoryLimit, err = units.ParseBytes(c.Memory); err != nil || opts.MemoryLimit == 0 {
 			return opts, badInput("write it as --memory 755GiB", "--memory %s: not a number of bytes above 0", c.Memory)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"highwater/internal/units"
 )
 
 // Kind is the type of a setting's value.
@@ -205,7 +207,7 @@ func (s Setting) Parse(text string) (string, error) {
 func (s Setting) parseNumber(t string) (string, error) {
 	n, err := strconv.ParseInt(t, 10, 64)
 	if err != nil && s.Kind == Bytes {
-		n, err = ParseBytes(t)
+		n, err = units.ParseBytes(t)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %q is not %s", s.Name, t, s.shape())
@@ -228,24 +230,6 @@ func (s Setting) shape() string {
 		what += fmt.Sprintf(" or %q", s.Off)
 	}
 	return what
-}
-
-// ParseBytes reads a byte count: a plain number, or one with B, KiB, MiB, GiB, TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000).
-func ParseBytes(text string) (int64, error) {
-	t := strings.TrimSpace(text)
-	i := strings.LastIndexAny(t, "0123456789.") + 1
-	f, err := strconv.ParseFloat(t[:i], 64)
-	unit, ok := byteUnits[strings.ToLower(strings.TrimSpace(t[i:]))]
-	if err != nil || !ok || math.IsNaN(f) || f < 0 || f*unit > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is not a byte count such as 755GiB", text)
-	}
-	return int64(f * unit), nil
-}
-
-var byteUnits = map[string]float64{
-	"": 1, "b": 1,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
 }
 
 func editDistance(a, b string) int {

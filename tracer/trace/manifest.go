@@ -56,6 +56,9 @@ type Manifest struct {
 	SealedBy   string       `json:"sealed_by,omitempty"` // "" while recording
 	ProcessEnd string       `json:"process_end,omitempty"`
 	EndReason  string       `json:"end_reason,omitempty"`
+	// Checksum stands last in the file: SHA-256 of the file's bytes with these digits as zeros. It is set in
+	// files only, "" in memory. A file without one (made by hand) is read as it stands.
+	Checksum string `json:"checksum,omitempty"`
 }
 
 // Derivation names a trace that this one was computed from.

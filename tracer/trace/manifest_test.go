@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -123,5 +124,37 @@ func TestIterators(t *testing.T) {
 	}
 	if _, err := tr.LoadLimit(3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("loading past the limit: %v", err)
+	}
+}
+
+// TestManifestFlips: one flipped bit anywhere in a manifest is an error, or changes nothing that is read.
+func TestManifestFlips(t *testing.T) {
+	dir := t.TempDir()
+	m := &Manifest{
+		SchemaVersion: SchemaVersion, Origin: OriginRecorded, Program: "p", Seed: 7,
+		Anchor: Anchor{Kind: AnchorMonotonic, MonotonicNS: 12345, UnixNS: 67890},
+	}
+	if err := WriteManifest(dir, m); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(manifestPath(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for i := range text {
+		bad := bytes.Clone(text)
+		bad[i] ^= 1
+		got, err := parseManifest("manifest.json", bad)
+		if err != nil {
+			refused++
+			continue
+		}
+		if diff := cmp.Diff(m, got); diff != "" {
+			t.Errorf("bit 0 of byte %d (%q) flipped unseen: %s", i, text[i], diff)
+		}
+	}
+	if refused < len(text)-len(`"checksum"`)-2 {
+		t.Errorf("%d of %d flips refused", refused, len(text))
 	}
 }

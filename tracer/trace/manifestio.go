@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxManifestBytes is the largest manifest.json that is read: a real one has a few KiB.
@@ -53,7 +54,29 @@ func parseManifest(path string, text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, manifestError(path, err)
 	}
+	if m.Checksum != "" && m.Checksum != checksum(text, m.Checksum) {
+		return nil, fileError(path, "its checksum does not match",
+			"it is damaged, or was edited by hand: delete the line \"checksum\" to accept an edit", nil)
+	}
+	m.Checksum = ""
 	return m, nil
+}
+
+// noChecksum is what the digits of a checksum are while it is computed.
+var noChecksum = strings.Repeat("0", 2*sha256.Size)
+
+// checksum is the SHA-256 in hex of text with the last digits in it as zeros. Digits of another length
+// match nothing.
+func checksum(text []byte, digits string) string {
+	at := bytes.LastIndex(text, []byte(digits))
+	if at < 0 || len(digits) != len(noChecksum) {
+		return ""
+	}
+	h := sha256.New()
+	for _, part := range [][]byte{text[:at], []byte(noChecksum), text[at+len(digits):]} {
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // manifestError gives a JSON error its offset.
@@ -111,13 +134,18 @@ func encodeManifest(m *Manifest) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(m); err != nil {
+	sealed := *m
+	sealed.Checksum = noChecksum
+	if err := enc.Encode(sealed); err != nil {
 		return nil, err
 	}
 	if b.Len() > maxManifestBytes {
 		return nil, fmt.Errorf("%w of %d bytes", ErrTooLarge, maxManifestBytes)
 	}
-	return b.Bytes(), nil
+	text := b.Bytes()
+	at := bytes.LastIndex(text, []byte(noChecksum))
+	copy(text[at:], checksum(text, noChecksum))
+	return text, nil
 }
 
 // replaceFile gives path new content, whole or not at all, also after a power loss.
