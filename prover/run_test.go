@@ -383,7 +383,7 @@ func TestRefusals(t *testing.T) {
 // TestBudgetOfRun checks the budget's refusal with a real partition's size.
 func TestBudgetOfRun(t *testing.T) {
 	r := mustRun(t, Config{Settings: small(t, "log_size", "14", "byte_budget", "1MiB"), CacheDir: cache(t)})
-	if r.JobsFailed != 2 || !strings.Contains(r.Jobs[0].Reason, "1.0 MiB") {
+	if r.JobsFailed != 2 || !strings.Contains(r.Jobs[0].Reason, "1.00 MiB") {
 		t.Errorf("%d jobs failed: %s", r.JobsFailed, r.Jobs[0].Reason)
 	}
 	if r.ProofIntervalNanos != nil {

@@ -97,7 +97,8 @@ func TestSealed(t *testing.T) {
 		}
 	}
 	m := d.Manifest
-	if len(m.Sources) != 2 || m.Recorder.Events < 100 || m.Recorder.EventNS <= 0 || len(m.Loss) != 0 || m.ProcessEnd != trace.EndFinished {
+	rows := int64(2*len(d.Spans) + len(d.Queues) + len(d.Samples) + len(d.Buffers))
+	if len(m.Sources) != 2 || m.Recorder.Events < rows || m.Recorder.EventNS <= 0 || len(m.Loss) != 0 || m.ProcessEnd != trace.EndFinished {
 		t.Errorf("manifest %+v", m)
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir(), journalFolder)); err == nil {
