@@ -44,7 +44,7 @@ func (j *Journal) AppendExt(r *Record, ext []byte) bool {
 		}
 	}
 	if j.closed.Load() { // Close waits for every shard: let it have them
-		s.state.Store(shardFree)
+		s.release()
 		return false
 	}
 	n := (len(ext) + RecordBytes - 1) / RecordBytes
@@ -55,7 +55,7 @@ func (j *Journal) AppendExt(r *Record, ext []byte) bool {
 	} else {
 		j.lose(s, r.TimeNS)
 	}
-	s.state.Store(shardFree)
+	s.release()
 	return ok
 }
 
@@ -170,6 +170,6 @@ func (j *Journal) counter(i int) *atomic.Uint64 {
 func (j *Journal) CountCut(n int) {
 	if s := j.acquire(j.home()); s != nil {
 		j.counter(ctrCut).Add(uint64(n))
-		s.state.Store(shardFree)
+		s.release()
 	}
 }

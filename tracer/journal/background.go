@@ -114,7 +114,7 @@ func (j *Journal) leaveOldBlocks() {
 		if s.block != nil && s.seg != current {
 			j.finishBlock(s)
 		}
-		s.state.Store(shardFree)
+		s.release()
 	}
 }
 
