@@ -3,10 +3,11 @@ package analyze
 import (
 	"cmp"
 	"fmt"
-	"highwater/tracer/trace"
 	"math"
 	"slices"
 	"strings"
+
+	"highwater/tracer/trace"
 )
 
 // levels checks what queues say of themselves: a level is never below zero nor above the capacity.
@@ -69,12 +70,8 @@ func (l *levels) findings() []Finding {
 		}
 		found = append(found, Finding{
 			Check: "impossible_level", Severity: Error,
-			Sentence: fmt.Sprintf(
-				"The level of %s %s, which cannot be; the first time at seq %d.",
-				name,
-				what,
-				w.seqs[0],
-			),
+			Sentence: fmt.Sprintf("The level of %s %s, which cannot be; the first time at seq %d.",
+				name, what, w.seqs[0]),
 			Evidence: Evidence{Seqs: w.seqs, Numbers: Numbers{
 				{"below_zero_events", float64(w.below)},
 				{"above_capacity_events", float64(w.above)},
@@ -149,12 +146,8 @@ func (c *counters) findings() []Finding {
 		}
 		found = append(found, Finding{
 			Check: "impossible_counter", Severity: Warning,
-			Sentence: fmt.Sprintf(
-				"%s of %s %s: it wrapped, was reset, or is not what it says.",
-				name,
-				w.source,
-				what,
-			),
+			Sentence: fmt.Sprintf("%s of %s %s: it wrapped, was reset, or is not what it says.",
+				name, w.source, what),
 			Evidence: Evidence{
 				Numbers: Numbers{
 					{"falls", float64(w.falls)},

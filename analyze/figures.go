@@ -3,9 +3,10 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"slices"
+
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
-	"slices"
 )
 
 // figures gathers a Summary from a walk, after the memory builder that it reads.
@@ -120,10 +121,8 @@ func (f *figures) peaks(s *Summary) {
 	for device, t := range l.Devices {
 		s.DevicePeaks = append(s.DevicePeaks, DevicePeak{device, t.Peak.LiveBytes})
 	}
-	slices.SortFunc(
-		s.DevicePeaks,
-		func(a, b DevicePeak) int { return cmp.Compare(a.Device, b.Device) },
-	)
+	slices.SortFunc(s.DevicePeaks,
+		func(a, b DevicePeak) int { return cmp.Compare(a.Device, b.Device) })
 }
 
 // warnings are doubts about the figures, each saying what it does to them.
@@ -140,11 +139,8 @@ func (f *figures) warnings(s *Summary) []string {
 		add("the trace has no job: peaks, makespan, proof interval and rho are not known")
 	}
 	if s.Jobs.Open > 0 {
-		add(
-			"%d of %d jobs had not ended when the trace ends: the makespan is not known",
-			s.Jobs.Open,
-			s.Jobs.Submitted,
-		)
+		add("%d of %d jobs had not ended when the trace ends: the makespan is not known",
+			s.Jobs.Open, s.Jobs.Submitted)
 	}
 	if s.LostEvents > 0 {
 		add("%s not recorded: sums over events may be wrong", count(int(s.LostEvents), "event"))

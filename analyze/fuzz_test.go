@@ -2,14 +2,15 @@ package analyze_test
 
 import (
 	"encoding/json"
-	"highwater/analyze"
-	"highwater/analyze/memory"
-	"highwater/analyze/report"
-	"highwater/tracer/trace"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/analyze/memory"
+	"highwater/analyze/report"
+	"highwater/tracer/trace"
 )
 
 // FuzzRun analyzes whatever the text form can say, however senseless: no panic, a report that can

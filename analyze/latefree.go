@@ -3,11 +3,12 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
-	"slices"
-	"strings"
 )
 
 // lateFree finds partitions' buffers that stay allocated after nothing reads them any more.
@@ -325,19 +326,13 @@ func (p *latePass) sentence(m *memory.Report, t lateClass) string {
 	text := fmt.Sprintf(
 		"%s stayed allocated past the stage that used them last: %.3g GiB·s overdue, %.0f %% of "+
 			"all that partitions' buffers held",
-		strings.Join(
-			p.overdueClasses(),
-			", ",
-		),
+		strings.Join(p.overdueClasses(), ", "),
 		t.overdueArea/float64(units.GiB),
 		100*ratio(t.overdueArea, p.byteSeconds),
 	)
 	if m.Peak != nil && p.overdueAtPeak > 0 {
-		text += fmt.Sprintf(
-			"; %s (%.0f %%) of the peak was such memory",
-			units.Bytes(p.overdueAtPeak),
-			100*float64(p.overdueAtPeak)/float64(m.Peak.LiveBytes),
-		)
+		text += fmt.Sprintf("; %s (%.0f %%) of the peak was such memory",
+			units.Bytes(p.overdueAtPeak), 100*float64(p.overdueAtPeak)/float64(m.Peak.LiveBytes))
 	}
 	return text + "."
 }
@@ -352,13 +347,11 @@ func (p *latePass) evidence(m *memory.Report, t lateClass) Evidence {
 		{"overdue_at_peak_bytes", float64(p.overdueAtPeak)},
 	}}
 	if m.Peak != nil {
-		e.Numbers = append(
-			e.Numbers,
+		e.Numbers = append(e.Numbers,
 			Number{"overdue_at_peak_ratio", float64(p.overdueAtPeak) / float64(m.Peak.LiveBytes)},
 		)
 	}
-	e.Numbers = append(
-		e.Numbers,
+	e.Numbers = append(e.Numbers,
 		Number{"buffers", float64(p.frees)},
 		Number{"without_last_use_buffers", float64(p.unmarked)},
 	)
@@ -367,8 +360,7 @@ func (p *latePass) evidence(m *memory.Report, t lateClass) Evidence {
 		Columns: []string{"class", "buffers", "mean_overdue_ns", "overdue_gib_s", "dead_gib_s"},
 	}
 	for _, c := range p.sorted() {
-		table.Rows = append(
-			table.Rows,
+		table.Rows = append(table.Rows,
 			[]any{
 				c.class,
 				c.buffers,

@@ -1,11 +1,12 @@
 package analyze_test
 
 import (
-	"highwater/analyze"
-	"highwater/tracer/trace"
 	"math"
 	"strings"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
 func TestLateFree(t *testing.T) {

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
@@ -141,13 +142,8 @@ func (p *auditPass) flaws(s *Summary) []Finding {
 		}
 		f := Finding{
 			Check: string(t.kind), Severity: Error,
-			Sentence: fmt.Sprintf(
-				"%s of a buffer %s; the first is buffer %d at seq %d.",
-				count(int(x.Count), "event"),
-				t.text,
-				x.Buffers[0],
-				x.Seqs[0],
-			),
+			Sentence: fmt.Sprintf("%s of a buffer %s; the first is buffer %d at seq %d.",
+				count(int(x.Count), "event"), t.text, x.Buffers[0], x.Seqs[0]),
 			Evidence: Evidence{
 				Numbers: Numbers{{"events", float64(x.Count)}, {"bytes", float64(x.Bytes)}},
 				Buffers: x.Buffers, Seqs: x.Seqs,
@@ -155,10 +151,8 @@ func (p *auditPass) flaws(s *Summary) []Finding {
 		}
 		if t.byLoss && s.LostEvents > 0 {
 			f.Severity = Warning
-			f.Sentence += fmt.Sprintf(
-				" The %s that were not recorded may explain it.",
-				count(int(s.LostEvents), "event"),
-			)
+			f.Sentence += fmt.Sprintf(" The %s that were not recorded may explain it.",
+				count(int(s.LostEvents), "event"))
 		}
 		found = append(found, f)
 	}
@@ -193,12 +187,8 @@ func (p *auditPass) leftovers(s *Summary) *Finding {
 	table := byClassTable("never freed, by class", byClass)
 	f := &Finding{
 		Check: "never_freed", Severity: Error,
-		Sentence: fmt.Sprintf(
-			"%s of jobs that had ended (%s, most of it %s) were never freed.",
-			count(int(n), "buffer"),
-			units.Bytes(bytes),
-			table.Rows[0][0],
-		),
+		Sentence: fmt.Sprintf("%s of jobs that had ended (%s, most of it %s) were never freed.",
+			count(int(n), "buffer"), units.Bytes(bytes), table.Rows[0][0]),
 		Evidence: Evidence{
 			Numbers: Numbers{{"buffers", float64(n)}, {"bytes", float64(bytes)}},
 			Tables:  []Table{table},
@@ -209,10 +199,8 @@ func (p *auditPass) leftovers(s *Summary) *Finding {
 	}
 	if s.LostEvents > 0 {
 		f.Severity = Warning
-		f.Sentence += fmt.Sprintf(
-			" The %s that were not recorded may be their frees.",
-			count(int(s.LostEvents), "event"),
-		)
+		f.Sentence += fmt.Sprintf(" The %s that were not recorded may be their frees.",
+			count(int(s.LostEvents), "event"))
 	}
 	return f
 }
@@ -241,11 +229,8 @@ func lost(s *Summary) *Finding {
 	}
 	return &Finding{
 		Check: "loss", Severity: Warning,
-		Sentence: fmt.Sprintf(
-			"%s were not recorded (%s).",
-			count(int(s.LostEvents), "event"),
-			s.Loss[0].Reason,
-		),
+		Sentence: fmt.Sprintf("%s were not recorded (%s).", count(int(s.LostEvents), "event"),
+			s.Loss[0].Reason),
 		Evidence: Evidence{
 			Numbers: Numbers{{"lost_events", float64(s.LostEvents)}},
 			Tables:  []Table{table},

@@ -1,10 +1,11 @@
 package analyze_test
 
 import (
-	"highwater/analyze"
-	"highwater/tracer/trace"
 	"strings"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
 // check finds the one finding of ledger-audit with that check, and fails on others.
@@ -218,15 +219,12 @@ func TestAuditOfCounters(t *testing.T) {
 	p := held()
 	p.mutate = func(d *trace.Data) {
 		for i, v := range []float64{10, 20, 5} {
-			d.Samples = append(
-				d.Samples,
-				trace.Sample{
-					TimeNS: int64(i+2) * 1e9,
-					Source: "main",
-					Metric: "process.paging.faults.minor",
-					Value:  v,
-				},
-			)
+			d.Samples = append(d.Samples, trace.Sample{
+				TimeNS: int64(i+2) * 1e9,
+				Source: "main",
+				Metric: "process.paging.faults.minor",
+				Value:  v,
+			})
 		}
 	}
 	f := check(t, p.run(t), "impossible_counter")

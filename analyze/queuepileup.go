@@ -2,11 +2,12 @@ package analyze
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
-	"math"
-	"strconv"
 )
 
 // queuePileup finds partitions that finished synthesis and wait for a GPU worker while holding no
@@ -222,17 +223,13 @@ func (p *pileupPass) evidence(s *Summary, m *memory.Report) Evidence {
 	}
 	if s.RhoInputs != nil && p.capacity != trace.Null {
 		in := s.RhoInputs
-		n = append(
-			n,
-			Number{
-				"in_flight_held_bound_partitions",
-				float64(in.PartitionWorkers + p.capacity + in.GPUWorkers*in.Devices),
-			},
-		)
+		n = append(n, Number{
+			"in_flight_held_bound_partitions",
+			float64(in.PartitionWorkers + p.capacity + in.GPUWorkers*in.Devices),
+		})
 	}
 	if a := m.Peak; a != nil {
-		n = append(
-			n,
+		n = append(n,
 			Number{"waiting_at_peak_partitions", float64(a.UnpermittedPartitions)},
 			Number{"waiting_at_peak_bytes", float64(a.UnpermittedBytes)},
 			Number{"peak_live_bytes", float64(a.LiveBytes)},
@@ -243,16 +240,14 @@ func (p *pileupPass) evidence(s *Summary, m *memory.Report) Evidence {
 		)
 	}
 	if s.Rho != nil {
-		n = append(
-			n,
+		n = append(n,
 			Number{"rho", *s.Rho},
 			Number{"synthesis_ns", float64(s.RhoInputs.SynthesisNS)},
 			Number{"gpu_ns", float64(s.RhoInputs.GPUNS)},
 		)
 	}
 	if ns, ok := p.timeToLimit(s); ok {
-		n = append(
-			n,
+		n = append(n,
 			Number{"memory_limit_bytes", float64(s.Memory.EffectiveBytes)},
 			Number{"time_to_limit_ns", ns},
 		)
@@ -285,19 +280,13 @@ func (p *pileupPass) sentence(s *Summary, m *memory.Report) string {
 		room,
 	)
 	if a := m.Peak; a != nil && a.UnpermittedBytes > 0 {
-		text += fmt.Sprintf(
-			"; at the peak they held %s of %s (%.0f %%)",
-			units.Bytes(a.UnpermittedBytes),
-			units.Bytes(a.LiveBytes),
-			100*float64(a.UnpermittedBytes)/float64(a.LiveBytes),
-		)
+		text += fmt.Sprintf("; at the peak they held %s of %s (%.0f %%)",
+			units.Bytes(a.UnpermittedBytes), units.Bytes(a.LiveBytes),
+			100*float64(a.UnpermittedBytes)/float64(a.LiveBytes))
 	}
 	if p.growth() > 0 {
-		text += fmt.Sprintf(
-			"; the backlog grew by %.2g partitions/s for %s",
-			p.growth(),
-			units.Nanos(p.max.peakNS-p.max.beginNS),
-		)
+		text += fmt.Sprintf("; the backlog grew by %.2g partitions/s for %s", p.growth(),
+			units.Nanos(p.max.peakNS-p.max.beginNS))
 	}
 	if s.Rho != nil && *s.Rho > 1 {
 		text += fmt.Sprintf(

@@ -1,10 +1,11 @@
 package analyze_test
 
 import (
-	"highwater/analyze"
-	"highwater/tracer/trace"
 	"strings"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
 func TestPileupOfTheIncident(t *testing.T) {
@@ -144,12 +145,8 @@ func TestPileupWhileKilled(t *testing.T) {
 	tr := p.run(t)
 	r := run(t, tr, analyze.Options{})
 	if r.MakespanNS != nil || r.ProofIntervalNS != nil || r.Jobs.Open == 0 || r.OpenSpans == 0 {
-		t.Errorf(
-			"makespan %v, jobs %+v, open spans %d of a killed run",
-			r.MakespanNS,
-			r.Jobs,
-			r.OpenSpans,
-		)
+		t.Errorf("makespan %v, jobs %+v, open spans %d of a killed run", r.MakespanNS, r.Jobs,
+			r.OpenSpans)
 	}
 	if r.Worst() != analyze.Error || r.Findings[0].ID != "queue-pileup" || len(r.Findings) != 1 {
 		t.Errorf("findings %v, want the pile-up alone", r.Findings)

@@ -2,10 +2,11 @@ package analyze
 
 import (
 	"fmt"
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
 	"slices"
 	"strings"
+
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
 )
 
 // Analyzer is one detector. It holds no state: each run of it is a Pass.
@@ -77,21 +78,15 @@ func choose(opts Options) ([]Analyzer, map[string]float64, error) {
 	}
 	for name, v := range opts.Thresholds {
 		if _, ok := values[name]; !ok {
-			return nil, nil, fmt.Errorf(
-				"choose thresholds: no threshold %q: there are %s",
-				name,
-				strings.Join(thresholds, ", "),
-			)
+			return nil, nil, fmt.Errorf("choose thresholds: no threshold %q: there are %s", name,
+				strings.Join(thresholds, ", "))
 		}
 		values[name] = v
 	}
 	for _, name := range opts.Only {
 		if !slices.Contains(names, name) {
-			return nil, nil, fmt.Errorf(
-				"choose analyzers: no analyzer %q: there are %s",
-				name,
-				strings.Join(names, ", "),
-			)
+			return nil, nil, fmt.Errorf("choose analyzers: no analyzer %q: there are %s", name,
+				strings.Join(names, ", "))
 		}
 	}
 	if len(opts.Only) == 0 {

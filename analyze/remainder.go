@@ -3,9 +3,10 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"slices"
+
 	"highwater/analyze/memory"
 	"highwater/internal/units"
-	"slices"
 )
 
 // shortPeak finds a peak RSS that lies below a sample of the same phase: it was read too late, or
@@ -60,9 +61,7 @@ func (p *auditPass) remainder(m *memory.Report) *Finding {
 		Sentence: fmt.Sprintf(
 			"At the highest RSS sample (%s) the ledger explains %s: %s (%.0f %%) is neither in "+
 				"the ledger nor in the base.",
-			units.Bytes(
-				at.RSSBytes,
-			),
+			units.Bytes(at.RSSBytes),
 			units.Bytes(at.ResidentBytes),
 			units.Bytes(unexplained),
 			100*share,
@@ -72,8 +71,7 @@ func (p *auditPass) remainder(m *memory.Report) *Finding {
 			"(a garbage-collected heap, allocator " +
 			"arenas); predictions of RSS carry this remainder along.",
 	}
-	f.Evidence.Numbers = append(
-		f.Evidence.Numbers,
+	f.Evidence.Numbers = append(f.Evidence.Numbers,
 		Number{"unexplained_bytes", float64(unexplained)},
 		Number{"unexplained_ratio", share},
 	)
@@ -96,9 +94,7 @@ func (p *auditPass) negative(m *memory.Report) *Finding {
 		Check: "remainder_negative", Severity: Warning,
 		Sentence: fmt.Sprintf(
 			"RSS (%s) was %s below what the ledger counts as touched (%s, estimates left out).",
-			units.Bytes(
-				at.RSSBytes,
-			),
+			units.Bytes(at.RSSBytes),
 			units.Bytes(short),
 			units.Bytes(at.ResidentBytes-at.EstimatedBytes),
 		),

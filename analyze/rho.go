@@ -1,9 +1,10 @@
 package analyze
 
 import (
-	"highwater/tracer/trace"
 	"strconv"
 	"strings"
+
+	"highwater/tracer/trace"
 )
 
 // rhoFigures measures S, g and l: what a partition takes of a synthesis worker, of a GPU worker and

@@ -3,10 +3,11 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"slices"
+
 	"highwater/analyze/memory"
 	"highwater/internal/units"
 	"highwater/tracer/trace"
-	"slices"
 )
 
 // Run analyzes t in one pass. An unknown analyzer or threshold name is an error that lists those
@@ -36,10 +37,8 @@ func Run(t *trace.Trace, opts Options) (*Report, error) {
 	for i, a := range chosen {
 		r.take(a.Doc(), passes[i].Finish(r.Summary, r.Attribution), values)
 	}
-	slices.SortStableFunc(
-		r.Findings,
-		func(a, b Finding) int { return cmp.Compare(b.Severity.rank(), a.Severity.rank()) },
-	)
+	slices.SortStableFunc(r.Findings,
+		func(a, b Finding) int { return cmp.Compare(b.Severity.rank(), a.Severity.rank()) })
 	r.Verdict = r.verdict()
 	return r, nil
 }
@@ -71,11 +70,8 @@ func (r *Report) verdict() string {
 		v += fmt.Sprintf(" (%d not applicable)", n)
 	}
 	if p := r.Attribution.Peak; p != nil && len(p.ByClass) > 0 {
-		v += fmt.Sprintf(
-			"; live bytes peaked at %s, most of it %s",
-			units.Bytes(p.LiveBytes),
-			p.ByClass[0].Name,
-		)
+		v += fmt.Sprintf("; live bytes peaked at %s, most of it %s", units.Bytes(p.LiveBytes),
+			p.ByClass[0].Name)
 	}
 	return v + "."
 }

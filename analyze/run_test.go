@@ -2,10 +2,11 @@ package analyze_test
 
 import (
 	"encoding/json"
-	"highwater/analyze"
-	"highwater/tracer/trace"
 	"strings"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
 func run(t testing.TB, tr *trace.Trace, opts analyze.Options) *analyze.Report {

@@ -2,9 +2,10 @@ package analyze
 
 import (
 	"cmp"
-	"highwater/tracer/trace"
 	"slices"
 	"strings"
+
+	"highwater/tracer/trace"
 )
 
 // stageFigures gathers the durations of stages.

@@ -1,11 +1,12 @@
 package analyze_test
 
 import (
-	"highwater/analyze"
-	"highwater/tracer/trace"
 	"math"
 	"strings"
 	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
 func summarise(t testing.TB, tr *trace.Trace) *analyze.Summary {
@@ -132,14 +133,8 @@ func TestSummaryWithoutJobs(t *testing.T) {
 	if s.PeakLiveBytes != nil || s.PeakRSSBytes != nil || s.MakespanNS != nil ||
 		s.ProofIntervalNS != nil ||
 		s.Rho != nil {
-		t.Errorf(
-			"figures %v %v %v %v %v without a job, want null",
-			s.PeakLiveBytes,
-			s.PeakRSSBytes,
-			s.MakespanNS,
-			s.ProofIntervalNS,
-			s.Rho,
-		)
+		t.Errorf("figures %v %v %v %v %v without a job, want null", s.PeakLiveBytes, s.PeakRSSBytes,
+			s.MakespanNS, s.ProofIntervalNS, s.Rho)
 	}
 	is(t, "set-up's peak live", s.Setup.PeakLiveBytes, 1000)
 	is(t, "set-up's peak RSS", s.Setup.PeakRSSBytes, 9000)
@@ -174,10 +169,8 @@ func TestVmHWM(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := summarise(
 				t,
-				parse(
-					t,
-					c.samples+"@20 sample process.memory.usage 450\n@30 queue release job job=0\n",
-				),
+				parse(t,
+					c.samples+"@20 sample process.memory.usage 450\n@30 queue release job job=0\n"),
 			)
 			is(t, "peak RSS", s.PeakRSSBytes, c.want)
 			if s.PeakRSSSource != c.source {

@@ -1,10 +1,11 @@
 package analyze_test
 
 import (
-	"highwater/tracer/trace"
 	"sort"
 	"strconv"
 	"testing"
+
+	"highwater/tracer/trace"
 )
 
 // pipe is a small pipeline in virtual time that records an ordinary trace: the shape of the

@@ -2,9 +2,10 @@ package memory
 
 import (
 	"cmp"
-	"highwater/tracer/trace"
 	"slices"
 	"strconv"
+
+	"highwater/tracer/trace"
 )
 
 // attribution adds up what the tally's cells held at its peak, by class, place, stage and owner.
@@ -97,11 +98,8 @@ func (g *groups) held() []Held {
 		}
 	}
 	slices.SortFunc(all, func(a, b Held) int {
-		return cmp.Or(
-			cmp.Compare(b.Bytes, a.Bytes),
-			cmp.Compare(a.Job, b.Job),
-			cmp.Compare(a.Partition, b.Partition),
-		)
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Job, b.Job),
+			cmp.Compare(a.Partition, b.Partition))
 	})
 	return all[:min(len(all), MaxPartitions)]
 }
@@ -114,11 +112,8 @@ func (g *groups) classPlaces() []ClassPlace {
 		}
 	}
 	slices.SortFunc(all, func(a, b ClassPlace) int {
-		return cmp.Or(
-			cmp.Compare(b.Bytes, a.Bytes),
-			cmp.Compare(a.Class, b.Class),
-			cmp.Compare(a.Place, b.Place),
-		)
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class),
+			cmp.Compare(a.Place, b.Place))
 	})
 	return all
 }

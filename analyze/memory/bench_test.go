@@ -1,9 +1,10 @@
 package memory_test
 
 import (
+	"testing"
+
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
-	"testing"
 )
 
 // BenchmarkBuild goes through 1 M events of a pipeline's shape: events/s, and memory that does not
@@ -11,16 +12,13 @@ import (
 func BenchmarkBuild(b *testing.B) {
 	const events = 1 << 20
 	d := &trace.Data{}
-	d.Queues = append(
-		d.Queues,
-		trace.QueueEvent{
-			Seq:       1,
-			Source:    "main",
-			Resource:  "job",
-			Event:     trace.EventRequest,
-			Partition: -1,
-		},
-	)
+	d.Queues = append(d.Queues, trace.QueueEvent{
+		Seq:       1,
+		Source:    "main",
+		Resource:  "job",
+		Event:     trace.EventRequest,
+		Partition: -1,
+	})
 	seq, id := int64(1), int64(0)
 	for seq < events {
 		id++

@@ -2,8 +2,9 @@ package memory
 
 import (
 	"cmp"
-	"highwater/tracer/trace"
 	"slices"
+
+	"highwater/tracer/trace"
 )
 
 // Builder gathers a Report from a walk. It is an Observer; passes after it in the walk may read its

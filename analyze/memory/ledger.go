@@ -1,8 +1,9 @@
 package memory
 
 import (
-	"highwater/tracer/trace"
 	"strings"
+
+	"highwater/tracer/trace"
 )
 
 // Owner is a partition, a job as a whole (Partition -1), or nobody (Job -1).

@@ -3,13 +3,14 @@ package memory_test
 import (
 	"bytes"
 	"errors"
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/pprof/profile"
+
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
 )
 
 func parse(t testing.TB, text string) *trace.Trace {
@@ -143,14 +144,8 @@ func TestUnpermittedAtPeak(t *testing.T) {
 	} {
 		a := build(t, text+c.more+"@20 buffer alloc 9 class=key capacity_bytes=1000\n").Peak
 		if a.UnpermittedPartitions != c.partitions || a.UnpermittedBytes != c.bytes {
-			t.Errorf(
-				"after %q: %d partitions with %d bytes, want %d with %d",
-				c.more,
-				a.UnpermittedPartitions,
-				a.UnpermittedBytes,
-				c.partitions,
-				c.bytes,
-			)
+			t.Errorf("after %q: %d partitions with %d bytes, want %d with %d", c.more,
+				a.UnpermittedPartitions, a.UnpermittedBytes, c.partitions, c.bytes)
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package memory
 
 import (
-	"highwater/tracer/trace"
 	"strings"
+
+	"highwater/tracer/trace"
 )
 
 // Place is where a partition waits or works: the furthest that its events have reached. A buffer is

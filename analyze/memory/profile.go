@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"highwater/tracer/trace"
 	"slices"
 
 	"github.com/google/pprof/profile"
+
+	"highwater/tracer/trace"
 )
 
 // ErrNothingLive is returned by Profile for a trace in which no host buffer was ever alive.
@@ -54,16 +55,10 @@ func (b *Builder) Profile() (*profile.Profile, error) {
 	var lines []line
 	host.atPeak(func(k cellKey, a amounts) { lines = append(lines, line{k, a}) })
 	slices.SortFunc(lines, func(x, y line) int {
-		return cmp.Or(
-			cmp.Compare(x.key.owner.Job, y.key.owner.Job),
+		return cmp.Or(cmp.Compare(x.key.owner.Job, y.key.owner.Job),
 			cmp.Compare(x.key.owner.Partition, y.key.owner.Partition),
-			cmp.Compare(
-				x.key.class,
-				y.key.class,
-			),
-			cmp.Compare(x.key.stage, y.key.stage),
-			cmp.Compare(y.bytes, x.bytes),
-		)
+			cmp.Compare(x.key.class, y.key.class), cmp.Compare(x.key.stage, y.key.stage),
+			cmp.Compare(y.bytes, x.bytes))
 	})
 	for _, l := range lines {
 		p.sample(l.key, host.placeAtPeak(l.key.owner), l.amounts)

@@ -2,11 +2,12 @@ package memory_test
 
 import (
 	"fmt"
-	"highwater/analyze/memory"
-	"highwater/tracer/trace"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"highwater/analyze/memory"
+	"highwater/tracer/trace"
 )
 
 // draw makes a random valid sequence of buffer and queue events: top-level and pooled buffers in
@@ -267,15 +268,8 @@ func agree(t *rapid.T, what string, got memory.Shares, want map[string]int64) {
 	}
 	for name := range want {
 		if have[name] != want[name] {
-			t.Fatalf(
-				"%s: %s holds %d, want %d (%v against %v)",
-				what,
-				name,
-				have[name],
-				want[name],
-				have,
-				want,
-			)
+			t.Fatalf("%s: %s holds %d, want %d (%v against %v)", what, name, have[name], want[name],
+				have, want)
 		}
 	}
 	for name, bytes := range have {
@@ -313,13 +307,8 @@ func TestPeakIsTheNaivePeak(t *testing.T) {
 		}
 		a := r.Peak
 		if a == nil || a.LiveBytes != want.peak || a.Seq != want.peakSeq {
-			t.Fatalf(
-				"peak %+v, want %d at seq %d\n%s",
-				a,
-				want.peak,
-				want.peakSeq,
-				trace.FormatText(&d.d),
-			)
+			t.Fatalf("peak %+v, want %d at seq %d\n%s", a, want.peak, want.peakSeq,
+				trace.FormatText(&d.d))
 		}
 		if a.UnattributedBytes != 0 {
 			t.Fatalf("%d bytes unattributed in a sound ledger", a.UnattributedBytes)
@@ -368,15 +357,8 @@ func checkSeries(t *rapid.T, r *memory.Report, d *trace.Data) {
 			top, bottom = max(top, b.Max), min(bottom, b.Min)
 		}
 		if top != high || bottom != low || s.Buckets[len(s.Buckets)-1].Last != live {
-			t.Fatalf(
-				"series spans %d..%d and ends at %d, want %d..%d and %d",
-				bottom,
-				top,
-				s.Buckets[len(s.Buckets)-1].Last,
-				low,
-				high,
-				live,
-			)
+			t.Fatalf("series spans %d..%d and ends at %d, want %d..%d and %d", bottom, top,
+				s.Buckets[len(s.Buckets)-1].Last, low, high, live)
 		}
 		return
 	}

@@ -1,9 +1,10 @@
 package memory
 
 import (
+	"math"
+
 	"highwater/tracer/probe"
 	"highwater/tracer/trace"
-	"math"
 )
 
 // maxSources bounds the processes whose RSS is followed.

@@ -2,9 +2,10 @@ package memory
 
 import (
 	"fmt"
-	"highwater/tracer/trace"
 	"iter"
 	"math"
+
+	"highwater/tracer/trace"
 )
 
 // StepKind says which table a step of the walk comes from.

@@ -2,9 +2,6 @@ package report
 
 import (
 	"fmt"
-	"highwater/analyze"
-	"highwater/analyze/memory"
-	"highwater/internal/units"
 	"io"
 	"slices"
 	"sort"
@@ -12,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"highwater/analyze"
+	"highwater/analyze/memory"
+	"highwater/internal/units"
 )
 
 // Analysis writes a report of analyze.Run: the verdict, what held the memory at the peak, RSS
@@ -78,13 +79,8 @@ func (p *printer) figures(s *analyze.Summary) {
 	}
 	rho := KeyValue{Key: "rho", Value: Value("rho", s.Rho)}
 	if in := s.RhoInputs; in != nil {
-		rho.Note = fmt.Sprintf(
-			"%d synthesis x %s a partition; %d GPU x %s",
-			in.PartitionWorkers,
-			units.Nanos(in.SynthesisNS),
-			in.GPUWorkers*in.Devices,
-			units.Nanos(in.GPUNS),
-		)
+		rho.Note = fmt.Sprintf("%d synthesis x %s a partition; %d GPU x %s", in.PartitionWorkers,
+			units.Nanos(in.SynthesisNS), in.GPUWorkers*in.Devices, units.Nanos(in.GPUNS))
 		if in.LockNS != nil {
 			rho.Note += ", lock held " + units.Nanos(*in.LockNS)
 		}
@@ -110,12 +106,8 @@ func (p *printer) attribution(m *memory.Report) {
 		when = "of the whole trace: it has no job"
 	}
 	p.heading(
-		fmt.Sprintf(
-			"What held the memory at the peak: %s live at %s (%s)",
-			units.Bytes(a.LiveBytes),
-			units.Nanos(a.TimeNS),
-			when,
-		),
+		fmt.Sprintf("What held the memory at the peak: %s live at %s (%s)",
+			units.Bytes(a.LiveBytes), units.Nanos(a.TimeNS), when),
 	)
 	p.classTable(a, placesOf(a))
 	if a.UnattributedBytes != 0 {
@@ -196,10 +188,8 @@ func partitionRow(a *memory.Attribution, places []string) []string {
 	row := make([]string, 0, 3+len(places))
 	row = append(row, "partitions", "", "")
 	for _, place := range places {
-		i := slices.IndexFunc(
-			a.Partitions,
-			func(c memory.PlaceCount) bool { return c.Place == place },
-		)
+		i := slices.IndexFunc(a.Partitions,
+			func(c memory.PlaceCount) bool { return c.Place == place })
 		cell := ""
 		if i >= 0 && a.Partitions[i].Partitions > 0 {
 			cell = units.Count(a.Partitions[i].Partitions)
@@ -220,30 +210,19 @@ func (p *printer) remainder(r *memory.Remainder) {
 	if r.PeakRSSBytes != nil {
 		list = append(list, KeyValue{
 			"peak RSS - peak ledger", Value("_bytes", r.OfPeakBytes),
-			fmt.Sprintf(
-				"%s of the peak RSS; %s (%s) - %s touched",
-				Value("_ratio", r.OfPeakRatio),
-				units.Bytes(*r.PeakRSSBytes),
-				r.PeakRSSSource,
-				units.Bytes(r.ResidentPeak),
-			),
+			fmt.Sprintf("%s of the peak RSS; %s (%s) - %s touched", Value("_ratio", r.OfPeakRatio),
+				units.Bytes(*r.PeakRSSBytes), r.PeakRSSSource, units.Bytes(r.ResidentPeak)),
 		})
 	}
-	list = append(
-		list,
+	list = append(list,
 		KeyValue{"base", Value("_bytes", r.BaseBytes), "after loading, before the first job"},
 	)
 	point := func(key string, at *memory.Point, note string) {
 		if at != nil {
 			list = append(list, KeyValue{
 				key, units.Bytes(at.RemainderBytes),
-				fmt.Sprintf(
-					"%s RSS - %s touched, at %s%s",
-					units.Bytes(at.RSSBytes),
-					units.Bytes(at.ResidentBytes),
-					units.Nanos(at.TimeNS),
-					note,
-				),
+				fmt.Sprintf("%s RSS - %s touched, at %s%s", units.Bytes(at.RSSBytes),
+					units.Bytes(at.ResidentBytes), units.Nanos(at.TimeNS), note),
 			})
 		}
 	}
@@ -285,8 +264,7 @@ func (p *printer) evidence(e *analyze.Evidence) {
 		parts = append(parts, Label(n.Name)+" "+Value(n.Name, n.Value))
 	}
 	if e.Window != nil {
-		parts = append(
-			parts,
+		parts = append(parts,
 			"from "+units.Nanos(e.Window.BeginNS)+" to "+units.Nanos(e.Window.EndNS),
 		)
 	}
@@ -346,20 +324,10 @@ func (p *printer) counterfactual(indent string, c *analyze.Counterfactual) {
 		return
 	}
 	parts := []string{
-		"peak live " + Value(
-			"_bytes",
-			c.PeakLiveBytes,
-		) + between(
-			c.PeakLiveBytesLow,
-			c.PeakLiveBytesHigh,
-		),
-		"peak RSS " + Value(
-			"_bytes",
-			c.PeakRSSBytes,
-		) + between(
-			c.PeakRSSBytesLow,
-			c.PeakRSSBytesHigh,
-		),
+		"peak live " + Value("_bytes", c.PeakLiveBytes) + between(c.PeakLiveBytesLow,
+			c.PeakLiveBytesHigh),
+		"peak RSS " + Value("_bytes", c.PeakRSSBytes) + between(c.PeakRSSBytesLow,
+			c.PeakRSSBytesHigh),
 		"proof interval " + Value("_ns", c.ProofIntervalNS),
 	}
 	p.paragraph(lead, fmt.Sprintf("with %s: %s.", with, strings.Join(parts, ", ")))

@@ -1,8 +1,9 @@
 package report
 
 import (
-	"highwater/internal/units"
 	"io"
+
+	"highwater/internal/units"
 )
 
 // Compared is one figure as predicted and as then measured. Nil is not known.

@@ -3,9 +3,10 @@ package report
 import (
 	"encoding/csv"
 	"fmt"
-	"highwater/analyze/memory"
 	"io"
 	"strconv"
+
+	"highwater/analyze/memory"
 )
 
 // SeriesCSV writes down-sampled series as rows of series, begin_ns, end_ns, min, max, last; the

@@ -2,13 +2,14 @@ package report
 
 import (
 	"fmt"
-	"highwater/analyze"
-	"highwater/internal/units"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"highwater/analyze"
+	"highwater/internal/units"
 )
 
 // Info writes a summary: what was run, the five figures, set-up's own line, jobs, stages, settings,
@@ -50,49 +51,30 @@ func origin(s *analyze.Summary) string {
 func about(s *analyze.Summary) []KeyValue {
 	var list []KeyValue
 	if s.Program != "" {
-		list = append(
-			list,
+		list = append(list,
 			KeyValue{Key: "program", Value: strings.TrimSpace(s.Program + " " + s.Commit)},
 		)
 	}
 	if h := s.Host; h.CPUs > 0 {
-		list = append(
-			list,
-			KeyValue{
-				Key: "host",
-				Value: fmt.Sprintf(
-					"%s: %d CPUs %s, %s RAM",
-					h.Name,
-					h.CPUs,
-					h.CPUModel,
-					units.Bytes(h.RAMBytes),
-				),
-			},
-		)
+		list = append(list, KeyValue{
+			Key: "host",
+			Value: fmt.Sprintf("%s: %d CPUs %s, %s RAM", h.Name, h.CPUs, h.CPUModel,
+				units.Bytes(h.RAMBytes)),
+		})
 	}
 	if m := s.Memory; m.EffectiveBytes > 0 {
-		list = append(
-			list,
-			KeyValue{
-				Key:   "memory limit",
-				Value: units.Bytes(m.EffectiveBytes),
-				Note:  "(" + m.Kind + ")",
-			},
-		)
+		list = append(list, KeyValue{
+			Key:   "memory limit",
+			Value: units.Bytes(m.EffectiveBytes),
+			Note:  "(" + m.Kind + ")",
+		})
 	}
 	if c := s.Circuit; c != nil {
-		list = append(
-			list,
-			KeyValue{
-				Key: "circuit",
-				Value: fmt.Sprintf(
-					"%s, %s constraints, domain %s",
-					c.Name,
-					units.Count(c.Constraints),
-					units.Count(c.DomainSize),
-				),
-			},
-		)
+		list = append(list, KeyValue{
+			Key: "circuit",
+			Value: fmt.Sprintf("%s, %s constraints, domain %s", c.Name,
+				units.Count(c.Constraints), units.Count(c.DomainSize)),
+		})
 	}
 	return list
 }
@@ -100,13 +82,8 @@ func about(s *analyze.Summary) []KeyValue {
 func counts(s *analyze.Summary) []KeyValue {
 	setup := KeyValue{
 		Key: "set-up", Value: Value("_ns", s.Setup.DurationNS),
-		Note: "peak RSS " + Value(
-			"_bytes",
-			s.Setup.PeakRSSBytes,
-		) + ", peak live " + Value(
-			"_bytes",
-			s.Setup.PeakLiveBytes,
-		),
+		Note: "peak RSS " + Value("_bytes", s.Setup.PeakRSSBytes) + ", peak live " + Value("_bytes",
+			s.Setup.PeakLiveBytes),
 	}
 	j := s.Jobs
 	list := []KeyValue{ //nolint:prealloc // a literal reads best; a device or none follows
@@ -114,28 +91,15 @@ func counts(s *analyze.Summary) []KeyValue {
 		{Key: "base", Value: Value("_bytes", s.BaseBytes), Note: "RSS - ledger after loading"},
 		{
 			Key: "jobs",
-			Value: fmt.Sprintf(
-				"%d submitted, %d finished, %d failed, %d cancelled, %d open",
-				j.Submitted,
-				j.Finished,
-				j.Failed,
-				j.Cancelled,
-				j.Open,
-			),
+			Value: fmt.Sprintf("%d submitted, %d finished, %d failed, %d cancelled, %d open",
+				j.Submitted, j.Finished, j.Failed, j.Cancelled, j.Open),
 		},
 		{Key: "partitions", Value: units.Count(int64(s.Partitions))},
 		{
 			Key: "events",
-			Value: fmt.Sprintf(
-				"%s buffer, %s queue, %s samples, %s spans (%d open)",
-				units.Count(s.Events.Buffers),
-				units.Count(
-					s.Events.Queues,
-				),
-				units.Count(s.Events.Samples),
-				units.Count(s.Events.Spans),
-				s.OpenSpans,
-			),
+			Value: fmt.Sprintf("%s buffer, %s queue, %s samples, %s spans (%d open)",
+				units.Count(s.Events.Buffers), units.Count(s.Events.Queues),
+				units.Count(s.Events.Samples), units.Count(s.Events.Spans), s.OpenSpans),
 		},
 		{Key: "observed", Value: Value("_ns", s.ObservedNS)},
 	}
@@ -145,14 +109,11 @@ func counts(s *analyze.Summary) []KeyValue {
 func devices(peaks []analyze.DevicePeak) []KeyValue {
 	list := make([]KeyValue, 0, len(peaks))
 	for _, d := range peaks {
-		list = append(
-			list,
-			KeyValue{
-				Key:   fmt.Sprintf("device %d", d.Device),
-				Value: units.Bytes(d.PeakLiveBytes),
-				Note:  "peak live",
-			},
-		)
+		list = append(list, KeyValue{
+			Key:   fmt.Sprintf("device %d", d.Device),
+			Value: units.Bytes(d.PeakLiveBytes),
+			Note:  "peak live",
+		})
 	}
 	return list
 }
@@ -216,16 +177,13 @@ func (p *printer) losses(s *analyze.Summary) {
 		Left:   []int{4},
 	}
 	for _, x := range s.Loss {
-		g.Rows = append(
-			g.Rows,
-			[]string{
-				x.Writer,
-				units.Nanos(x.FromNS),
-				units.Nanos(x.ToNS),
-				units.Count(x.Count),
-				x.Reason,
-			},
-		)
+		g.Rows = append(g.Rows, []string{
+			x.Writer,
+			units.Nanos(x.FromNS),
+			units.Nanos(x.ToNS),
+			units.Count(x.Count),
+			x.Reason,
+		})
 	}
 	p.grid(g)
 }

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"highwater/analyze"
-	"highwater/analyze/memory"
-	"highwater/analyze/report"
-	"highwater/tracer/trace"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"highwater/analyze"
+	"highwater/analyze/memory"
+	"highwater/analyze/report"
+	"highwater/tracer/trace"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -93,22 +94,16 @@ func TestAnalysisText(t *testing.T) {
 	for _, name := range []string{"pileup", "held", "late", "killed"} {
 		t.Run(name, func(t *testing.T) {
 			r := answered(analysis(t, name))
-			golden(
-				t,
-				name+".golden",
-				show(t, func(w io.Writer) error { return report.Analysis(w, r, report.Style{}) }),
-			)
+			golden(t, name+".golden",
+				show(t, func(w io.Writer) error { return report.Analysis(w, r, report.Style{}) }))
 		})
 	}
 }
 
 func TestExplanationText(t *testing.T) {
 	r := answered(analysis(t, "pileup"))
-	golden(
-		t,
-		"explanation.golden",
-		show(t, func(w io.Writer) error { return report.Explanation(w, r, report.Style{}) }),
-	)
+	golden(t, "explanation.golden",
+		show(t, func(w io.Writer) error { return report.Explanation(w, r, report.Style{}) }))
 }
 
 func TestAnalysisJSON(t *testing.T) {
@@ -121,11 +116,8 @@ func TestInfoText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(
-		t,
-		"info.golden",
-		show(t, func(w io.Writer) error { return report.Info(w, s, report.Style{}) }),
-	)
+	golden(t, "info.golden",
+		show(t, func(w io.Writer) error { return report.Info(w, s, report.Style{}) }))
 }
 
 // TestWidth: no line is wider than the terminal, whatever its width.
@@ -150,10 +142,8 @@ func TestColorOnlyWhereAsked(t *testing.T) {
 	if bytes.ContainsRune(plain, '\x1b') {
 		t.Error("escape sequences in what is no terminal")
 	}
-	colored := show(
-		t,
-		func(w io.Writer) error { return report.Analysis(w, r, report.Style{Color: true}) },
-	)
+	colored := show(t,
+		func(w io.Writer) error { return report.Analysis(w, r, report.Style{Color: true}) })
 	if !bytes.ContainsRune(colored, '\x1b') {
 		t.Error("no colour although asked for")
 	}
@@ -162,13 +152,11 @@ func TestColorOnlyWhereAsked(t *testing.T) {
 func TestCompare(t *testing.T) {
 	rows := []report.Compared{
 		{
-			Name:      "peak_live_bytes",
-			Predicted: value(150.0 * (1 << 20)),
-			Low:       value(148.0 * (1 << 20)),
-			High:      value(155.0 * (1 << 20)),
-			Measured: value(
-				147.5 * (1 << 20),
-			),
+			Name:         "peak_live_bytes",
+			Predicted:    value(150.0 * (1 << 20)),
+			Low:          value(148.0 * (1 << 20)),
+			High:         value(155.0 * (1 << 20)),
+			Measured:     value(147.5 * (1 << 20)),
 			ErrorRatio:   value(0.0169),
 			AllowedRatio: value(0.03),
 			Within:       true,
@@ -208,11 +196,8 @@ func TestSeriesCSV(t *testing.T) {
 			t.Errorf("no series %s", want)
 		}
 	}
-	golden(
-		t,
-		"peak.csv.golden",
-		show(t, func(w io.Writer) error { return report.PeakCSV(w, r.Attribution.Peak) }),
-	)
+	golden(t, "peak.csv.golden",
+		show(t, func(w io.Writer) error { return report.PeakCSV(w, r.Attribution.Peak) }))
 }
 
 func TestValue(t *testing.T) {

@@ -1,11 +1,12 @@
 package report
 
 import (
-	"highwater/analyze/memory"
-	"highwater/internal/units"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"highwater/analyze/memory"
+	"highwater/internal/units"
 )
 
 var bars = []rune("▁▂▃▄▅▆▇█")

@@ -51,10 +51,8 @@ func (p *printer) grid(g Grid) {
 		p.line("%s", strings.TrimRight(l, " "))
 	}
 	if dropped > 0 {
-		p.paragraph(
-			"  ",
-			fmt.Sprintf("(%d more columns: widen the terminal or use --json)", dropped),
-		)
+		p.paragraph("  ",
+			fmt.Sprintf("(%d more columns: widen the terminal or use --json)", dropped))
 	}
 }
 
@@ -95,8 +93,7 @@ func (g Grid) columns() []table.ColumnConfig {
 		if left[c] {
 			align = text.AlignLeft
 		}
-		configs = append(
-			configs,
+		configs = append(configs,
 			table.ColumnConfig{Number: c + 1, Align: align, AlignHeader: align},
 		)
 	}

@@ -2,10 +2,11 @@ package report
 
 import (
 	"fmt"
-	"highwater/internal/units"
 	"math"
 	"strconv"
 	"strings"
+
+	"highwater/internal/units"
 )
 
 // Unknown is how a figure that is not known is shown.
