@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // small makes a closed journal of a few segments and gives its folder and its events.
@@ -54,6 +56,12 @@ func TestDamage(t *testing.T) {
 		want   string // in a damage's text, "" for none
 		torn   int64
 	}{
+		"a FIFO in its place": {func(t *testing.T, dir string) {
+			path := second(dir)
+			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}, [2]int{240, 252}, "not a regular file", 0},
 		"a flipped bit costs one event": {func(t *testing.T, dir string) {
 			edit(t, second(dir), func(b []byte) []byte { b[headerBytes+5*RecordBytes+9] ^= 4; return b })
 		}, [2]int{1, 1}, "1 events are missing", 1},
@@ -103,9 +111,19 @@ func TestDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, events := small(t)
 			c.damage(t, dir)
-			got := readAll(t, dir)
+			var got contents
+			within(t, func() { got = readAll(t, dir) })
 			if lost := events - len(got.entries); lost < c.lost[0] || lost > c.lost[1] || got.ledger.Torn != c.torn {
 				t.Errorf("%d of %d events lost, ledger %+v", lost, events, got.ledger)
+			}
+			counted := int64(0)
+			for _, l := range got.ledger.Losses {
+				if l.Reason == MissingEvents {
+					counted += l.Count
+				}
+			}
+			if missing := int64(events - len(got.entries)); counted != missing {
+				t.Errorf("%d events are missing, %d counted as loss", missing, counted)
 			}
 			text := ""
 			for _, d := range got.ledger.Damage {
@@ -116,6 +134,50 @@ func TestDamage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// within ends the test where f hangs.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("reading it hangs")
+	}
+}
+
+// TestUnknownLoss: where nobody counted the events, the bytes and segments that are missing are.
+func TestUnknownLoss(t *testing.T) {
+	dir, _ := small(t)
+	segment := func(n uint32) string { return filepath.Join(dir, segmentName(n)) }
+	edit(t, segment(0), func(b []byte) []byte { clear(b[offCounters : offCounters+8*ctrCount]); return b })
+	edit(t, segment(1), func(b []byte) []byte { return b[:len(b)-BlockBytes] })
+	l := readAll(t, dir).ledger
+	if l.MissingBytes < BlockBytes || len(l.Losses) != 0 {
+		t.Errorf("a segment is cut by %d bytes: %+v", BlockBytes, l)
+	}
+	if err := os.Remove(segment(1)); err != nil {
+		t.Fatal(err)
+	}
+	if l := readAll(t, dir).ledger; l.MissingSegments != 1 {
+		t.Errorf("a segment is gone: %+v", l)
+	}
+}
+
+// TestLockNotAFile: a FIFO in the lock's place does not hang the readers.
+func TestLockNotAFile(t *testing.T) {
+	dir, _ := small(t)
+	path := filepath.Join(dir, lockName)
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	within(t, func() {
+		if _, err := OpenReader(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("lock is a FIFO: %v", err)
+		}
+	})
 }
 
 func TestNothingUsable(t *testing.T) {
@@ -130,7 +192,8 @@ func TestNothingUsable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, segmentName(0)), []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenReader(dir); !errors.As(err, &bad) || bad.File != filepath.Join(dir, segmentName(0)) {
+	if _, err := OpenReader(dir); !errors.As(err, &bad) || bad.File != filepath.Join(dir, segmentName(0)) ||
+		bad.Bytes != 5 {
 		t.Errorf("foreign file: %v", err)
 	}
 }

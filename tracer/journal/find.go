@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"highwater/internal/regular"
 )
 
 // maxDamage is how many damages a ledger lists; DamagedBytes counts all.
@@ -95,10 +97,12 @@ func (r *Reader) skipFile(size int64, err error) error {
 }
 
 func (r *Reader) nothing() error {
-	if len(r.ledger.Damage) > 0 {
-		return r.ledger.Damage[0]
+	if len(r.ledger.Damage) == 0 {
+		return &DamageError{File: r.dir, What: "no journal segment in this folder"}
 	}
-	return &DamageError{File: r.dir, What: "no journal segment in this folder"}
+	first := *r.ledger.Damage[0]
+	first.Bytes = r.ledger.DamagedBytes
+	return &first
 }
 
 func (r *Reader) findGaps() {
@@ -108,12 +112,14 @@ func (r *Reader) findGaps() {
 			r.note(&DamageError{
 				File: s.path, What: fmt.Sprintf("segments before it are missing: expected number %d", want),
 			})
+			r.ledger.MissingSegments += max(0, int64(s.number)-int64(want))
 		}
 		want = s.number + 1
 		// Close cuts the last segment to what is used; nothing else ever makes one shorter.
 		if s.size < r.head.segBytes && !(r.ledger.Clean && i == len(r.segments)-1) {
 			what := fmt.Sprintf("file ends early: a segment has %d bytes", r.head.segBytes)
 			r.note(&DamageError{File: s.path, Offset: s.size, What: what})
+			r.ledger.MissingBytes += r.head.segBytes - s.size
 		}
 	}
 }
@@ -121,31 +127,27 @@ func (r *Reader) findGaps() {
 // readHead reads and checks a segment's first page. The error is a *DamageError unless the system
 // refused.
 func readHead(path string) (h segmentHeader, page []byte, size int64, err error) {
-	f, err := os.Open(path)
+	f, size, err := regular.Open(path)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return h, nil, 0, &DamageError{File: path, What: regular.ErrNotRegular.Error()}
+	}
 	if err != nil {
 		return h, nil, 0, fmt.Errorf("open journal segment: %w", err)
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return h, nil, 0, fmt.Errorf("open journal segment: %w", err)
-	}
-	if !st.Mode().IsRegular() {
-		return h, nil, 0, &DamageError{File: path, What: "not a regular file"}
-	}
 	page = make([]byte, headerBytes)
 	n, err := io.ReadFull(f, page)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return h, nil, st.Size(), fmt.Errorf("read journal segment: %w", err)
+		return h, nil, size, fmt.Errorf("read journal segment: %w", err)
 	}
 	if bytes.Equal(page[:n], zeroBlock[:n]) {
-		return h, nil, st.Size(), errUnborn
+		return h, nil, size, errUnborn
 	}
 	h, err = decodeHeader(page[:n])
 	if err != nil {
-		return h, nil, st.Size(), &DamageError{File: path, What: err.Error()}
+		return h, nil, size, &DamageError{File: path, What: err.Error()}
 	}
-	return h, page, min(st.Size(), h.segBytes), nil
+	return h, page, min(size, h.segBytes), nil
 }
 
 // takeCounters turns the counters in the first segment's head into losses. KindLoss records take
@@ -167,18 +169,27 @@ func (r *Reader) finish() {
 		{Count: int64(c[ctrLost]) - r.told, Reason: LossReasons[LossNoSpace], FromNS: from, ToNS: to},
 		{Count: int64(c[ctrWordsFull]), Reason: LossReasons[LossWordsFull]},
 		{Count: int64(c[ctrCut]), Reason: LossReasons[LossAttributesCut]},
+		{Count: r.missingEvents(), Reason: MissingEvents},
 	} {
 		if s.Writer = -1; s.Count > 0 {
 			r.ledger.Losses = append(r.ledger.Losses, s)
 		}
 	}
-	if want := int64(c[ctrEvents]); r.ledger.Clean && want > r.events {
-		what := fmt.Sprintf("%d events are missing: it was closed with %d", want-r.events, want)
-		r.note(&DamageError{File: r.dir, What: what})
-	}
 	if n := r.ledger.MissingBlocks; n > 0 {
 		r.note(&DamageError{File: r.dir, What: fmt.Sprintf("%d blocks of %d bytes are missing", n, BlockBytes)})
 	}
+}
+
+// missingEvents is how many events fewer were read than the journal was closed with. Where it was not
+// closed, nobody counted.
+func (r *Reader) missingEvents() int64 {
+	want := int64(r.counted[ctrEvents])
+	if !r.ledger.Clean || want <= r.events {
+		return 0
+	}
+	what := fmt.Sprintf("%d events are missing: it was closed with %d", want-r.events, want)
+	r.note(&DamageError{File: r.dir, What: what})
+	return want - r.events
 }
 
 // Sources lists the source folders under DIR.hw/journal in the order of their Base. A folder

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"highwater/internal/regular"
 )
 
 const lockName = "LOCK"
@@ -38,7 +40,7 @@ func lockFolder(dir string) (*os.File, error) {
 
 // Locked tells whether a living process still writes to the journal folder DIR.hw/journal/SOURCE.
 func Locked(dir string) (bool, error) {
-	f, err := os.Open(filepath.Join(dir, lockName))
+	f, _, err := regular.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -41,10 +41,12 @@ type Ledger struct {
 	Bytes           int64 // bytes of segment files read
 	DamagedBytes    int64 // of these, in segments or blocks that could not be used at all
 	MissingBlocks   int64 // blocks that a writer numbered and that are not there
+	MissingBytes    int64 // by which segments are shorter than they were made
+	MissingSegments int64 // segments that were numbered and that are not there
 	UnresolvedWords int64 // words used whose definition is missing
 	Clean           bool  // the writer closed the journal
 	Damage          []*DamageError
-	Losses          []Loss // what the writer itself counted as lost
+	Losses          []Loss // what the writer itself counted as lost, or as written and is not there
 }
 
 // Loss is a counted loss: Count events of Writer between FromNS and ToNS.
@@ -52,14 +54,19 @@ type Loss struct {
 	Writer       int64 // -1 where it is the sum over all writers
 	FromNS, ToNS int64
 	Count        int64
-	Reason       string // one of LossReasons
+	Reason       string // one of LossReasons, or MissingEvents
 }
+
+// MissingEvents is the reason of events that a journal was closed with and that were not read: those
+// in damaged records, blocks and segments, all together.
+const MissingEvents = "missing_events"
 
 // DamageError is a journal file that cannot be used, or not whole, and where.
 type DamageError struct {
 	File   string
 	Offset int64
 	What   string
+	Bytes  int64 // of a source of which nothing could be read: how many there were
 }
 
 func (e *DamageError) Error() string {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
+
+	"highwater/internal/regular"
 )
 
 // readBytes is how much is read from a segment at once.
@@ -32,7 +33,7 @@ func (r *Reader) nextSegment() bool {
 		return false
 	}
 	r.seg++
-	f, err := os.Open(r.segments[r.seg].path)
+	f, _, err := regular.Open(r.segments[r.seg].path)
 	if err != nil {
 		r.err = fmt.Errorf("open journal segment: %w", err)
 		return false
