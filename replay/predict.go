@@ -1,21 +1,22 @@
 package replay
 
 import (
+	"fmt"
 	"maps"
 	"math"
 
+	"highwater/internal/units"
+	"highwater/replay/fit"
 	"highwater/replay/pipeline"
 	"highwater/replay/sim"
 	"highwater/tracer/trace"
 )
 
-// identityDraws bounds the draws that check the recorded settings.
-const identityDraws = 51
-
 // figures are the draws of one model.
 type figures struct {
 	model *pipeline.Model
 	stats []sim.Stats
+	off   float64 // bytes by which RSS may lie above or below its law; 0 where not known
 }
 
 func (f *figures) rss(i int) float64 {
@@ -23,6 +24,13 @@ func (f *figures) rss(i int) float64 {
 		return float64(v)
 	}
 	return math.NaN()
+}
+
+// rssOff is rss with an error of its law: between -off and off, spread evenly over the draws.
+func (f *figures) rssOff(i int) float64 {
+	const golden = 0.6180339887498949
+	_, place := math.Modf((float64(i) + 0.5) * golden)
+	return f.rss(i) + (2*place-1)*f.off
 }
 
 func (f *figures) live(i int) float64     { return float64(f.stats[i].PeakLiveBytes) }
@@ -55,16 +63,18 @@ func (f *figures) peak(i int) float64 {
 	return f.live(i)
 }
 
-func (f *figures) of(value func(i int) float64) (spread,
-	bool,
-) {
+func (f *figures) of(value func(i int) float64) (s spread, ok bool) {
 	return spreadOf(len(f.stats), value)
 }
 
 func (r *run) figures(m *pipeline.Model, n int, progress func(int, int)) (*figures, error) {
 	plan := &drawPlan{model: m, n: n, seed: r.opts.Seed, bootstrap: !r.frozen(), progress: progress}
 	stats, err := plan.run(r.ctx)
-	return &figures{m, stats}, err
+	f := &figures{model: m, stats: stats}
+	if e := r.fit.Report.Remainder.ErrorBytes; e != nil {
+		f.off = float64(*e)
+	}
+	return f, err
 }
 
 // predict runs the draws and fills in the prediction.
@@ -83,13 +93,12 @@ func (r *run) predict() (*Prediction, error) {
 	p.fill(f, r.frozen())
 	p.limit(f, r.opts.MemoryLimit)
 	p.Law = r.law()
-	p.widen()
 	if p.Recorded, err = r.recorded(); err != nil {
 		return nil, err
 	}
 	same := f
 	if len(r.opts.Set) > 0 {
-		if same, err = r.figures(r.base, min(r.draws, identityDraws), nil); err != nil {
+		if same, err = r.figures(r.base, r.draws, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -118,6 +127,7 @@ func (p *Prediction) fill(f *figures, frozen bool) {
 		}
 	}
 	ints(f.rss, &p.PeakRSSBytes, &p.PeakRSSBytesLow, &p.PeakRSSBytesHigh)
+	p.widen(f)
 	ints(f.live, &p.PeakLiveBytes, &p.PeakLiveBytesLow, &p.PeakLiveBytesHigh)
 	ints(f.makespan, &p.MakespanNS, &p.MakespanNSLow, &p.MakespanNSHigh)
 	ints(f.interval, &p.ProofIntervalNS, &p.ProofIntervalNSLow, &p.ProofIntervalNSHigh)
@@ -133,14 +143,14 @@ func (p *Prediction) fill(f *figures, frozen bool) {
 	p.QueueMaxItems = queues(f)
 }
 
-// widen adds to both bounds of RSS what its law was off by at the recorded peak.
-func (p *Prediction) widen() {
-	e := p.Law.RemainderErrorOf
-	if e == nil || p.PeakRSSBytesLow == nil {
+// widen makes the bounds of RSS those of the draws with the error of its law.
+func (p *Prediction) widen(f *figures) {
+	s, ok := f.of(f.rssOff)
+	if !ok || p.PeakRSSBytesLow == nil {
 		return
 	}
-	p.PeakRSSBytesLow = rounded(float64(*p.PeakRSSBytesLow) * (1 - math.Abs(*e)))
-	p.PeakRSSBytesHigh = rounded(float64(*p.PeakRSSBytesHigh) * (1 + math.Abs(*e)))
+	*p.PeakRSSBytesLow = min(*p.PeakRSSBytesLow, *rounded(s.low))
+	*p.PeakRSSBytesHigh = max(*p.PeakRSSBytesHigh, *rounded(s.high))
 }
 
 func rounded(x float64) *int64 {
@@ -165,19 +175,32 @@ func queues(f *figures) map[string]int64 {
 	}
 }
 
-// limit says how often the peak exceeds bytes.
+// limit says how likely the peak exceeds bytes.
 func (p *Prediction) limit(f *figures, bytes int64) {
 	if bytes == 0 {
 		return
 	}
-	over := 0
+	sum := 0.0
 	for i := range f.stats {
-		if f.peak(i) > float64(bytes) {
-			over++
-		}
+		sum += f.over(i, float64(bytes))
 	}
-	ratio := float64(over) / float64(len(f.stats))
+	ratio := sum / float64(len(f.stats))
 	p.MemoryLimitBytes, p.PeakOverLimitRatio = &bytes, &ratio
+}
+
+// over is the share of draw i's peaks, given the error of the law of RSS, above limit.
+func (f *figures) over(i int, limit float64) float64 {
+	above, off := f.peak(i)-limit, f.off
+	if math.IsNaN(f.rss(i)) {
+		off = 0
+	}
+	switch {
+	case above > off:
+		return 1
+	case above <= -off:
+		return 0
+	}
+	return (above + off) / (2 * off)
 }
 
 // settings are the trace's with those that were set.
@@ -200,7 +223,8 @@ func (r *run) law() Law {
 	rep := &r.fit.Report
 	l := Law{
 		Service: DurationsRecorded, Remainder: rep.Remainder.Law,
-		RemainderErrorOf: rep.Remainder.ErrorRatio,
+		RemainderErrorOf:    rep.Remainder.ErrorRatio,
+		RemainderErrorBytes: rep.Remainder.ErrorBytes, Text: lawText(&rep.Remainder),
 	}
 	if !r.frozen() {
 		l.Service, l.CPUs, l.ServiceResidual = rep.Law, rep.CPUs, &rep.Misfit
@@ -210,6 +234,31 @@ func (r *run) law() Law {
 		l.RemainderBytes = &base
 	}
 	return l
+}
+
+// lawText says the law of RSS and its error in a sentence.
+func lawText(r *fit.Remainder) string {
+	var law string
+	switch r.Law {
+	case pipeline.LawNone:
+		return "RSS is not predicted: the trace has neither its base nor its peak"
+	case pipeline.LawProportional:
+		law = "a base and a fixed share more than the ledger; the share is calibrated"
+	default:
+		law = "a base, the ledger without scratch and the most scratch so far; the base is calibrated"
+	}
+	text := "RSS is " + law + " to the recorded peak"
+	switch {
+	case r.ErrorBytes == nil:
+		text += "; its error is not known: no sample of RSS was taken while jobs held buffers"
+	case r.Samples == 0:
+		text += fmt.Sprintf("; bounds allow for %s either way, by which that moved the base",
+			units.Bytes(*r.ErrorBytes))
+	default:
+		text += fmt.Sprintf("; bounds allow for %s either way, by which %d samples went off the law",
+			units.Bytes(*r.ErrorBytes), r.Samples)
+	}
+	return text
 }
 
 // identity compares the recorded settings' replay with the recording.
@@ -230,5 +279,6 @@ func identity(f *figures, rec *Recorded) *Identity {
 	if *id == (Identity{}) {
 		return nil
 	}
+	id.PeakRSSCalibrated = id.PeakRSSErrorRatio != nil
 	return id
 }

@@ -3,9 +3,9 @@ package replay
 import "highwater/tracer/trace"
 
 // Prediction is what a replay says. Plain numbers are medians over the draws; Low and High bound
-// the middle 95 % of them (of RSS, widened by what its law was off by at the recorded peak) and are
-// null with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON
-// is the `--json` output of `highwater replay`.
+// the middle 95 % of them (of RSS with the error of its law, Law.RemainderErrorBytes) and are null
+// with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON is
+// the `--json` output of `highwater replay`.
 type Prediction struct {
 	// null where the trace has neither base nor RSS to fit a law to
 	PeakRSSBytes     *int64 `json:"peak_rss_bytes"`
@@ -27,7 +27,8 @@ type Prediction struct {
 	RhoHigh *float64 `json:"rho_high"`
 
 	// MemoryLimitBytes is the limit asked about, null where none was; PeakOverLimitRatio the share
-	// of draws whose peak RSS (peak live bytes where RSS is unknown) exceeds it.
+	// of draws whose peak RSS (peak live bytes where RSS is unknown) exceeds it, the error of the
+	// law of RSS included.
 	MemoryLimitBytes   *int64   `json:"memory_limit_bytes"`
 	PeakOverLimitRatio *float64 `json:"peak_over_limit_ratio"`
 
@@ -65,6 +66,11 @@ type Law struct {
 	RemainderBytes *int64 `json:"remainder_bytes"`
 	// law over recorded peak RSS, minus 1, before the base was moved to fit
 	RemainderErrorOf *float64 `json:"remainder_error_ratio"`
+	// by how much RSS may lie above or below the law: the standard deviation of sampled RSS less the
+	// law while jobs held buffers, and no less than remainder_error_ratio of the recorded peak
+	RemainderErrorBytes *int64 `json:"remainder_error_bytes"`
+	// the law of RSS and its error in a sentence
+	Text string `json:"text"`
 }
 
 // Identity is the error of replaying the recorded settings: predicted over recorded, minus 1.
@@ -72,6 +78,9 @@ type Identity struct {
 	MakespanErrorRatio *float64 `json:"makespan_error_ratio"`
 	PeakLiveErrorRatio *float64 `json:"peak_live_error_ratio"`
 	PeakRSSErrorRatio  *float64 `json:"peak_rss_error_ratio"`
+	// PeakRSSCalibrated says that the law of RSS was moved to give the recorded peak: its error is
+	// then that of the peak of the ledger, and no check of the law.
+	PeakRSSCalibrated bool `json:"peak_rss_calibrated"`
 }
 
 // Recorded is the same figures of the source run, as measured.

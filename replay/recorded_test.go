@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"highwater/analyze"
 	"highwater/replay"
 	"highwater/tracer/trace"
 )
@@ -78,6 +79,20 @@ func TestSimulatedTraceOfARealRun(t *testing.T) {
 	defer out.Close()
 	again := predict(t, out, replay.Options{Durations: replay.DurationsRecorded}).Recorded
 	within(t, "peak RSS of the simulated trace", again.PeakRSSBytes, p.PeakRSSBytes, 0)
+	base, from := out.Manifest.BaseBytes, fixture(t, "pile-15").Manifest.BaseBytes
+	if base == nil || *base != *from {
+		t.Errorf("base_bytes %v, measured as %d", base, *from)
+	}
+	if c := out.Manifest.Fit["calibrated_base_bytes"]; c != float64(*p.Law.RemainderBytes) {
+		t.Errorf("calibrated base %v, want %d", c, *p.Law.RemainderBytes)
+	}
+	s, err := analyze.Summarise(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Setup != (analyze.SetupPeaks{}) {
+		t.Errorf("a simulated trace has no set-up, but says %+v", s.Setup)
+	}
 	if d := out.Manifest.DerivedFrom; len(d) != 1 || len(d[0].SHA256) != 64 {
 		t.Errorf("derived from %+v", d)
 	}

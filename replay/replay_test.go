@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/replay/pipeline"
 	"highwater/replay/sim"
@@ -178,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"impossible": {
 			replay.Options{Set: map[string]string{"byte_budget": "1MiB"}},
-			"no partition could start",
+			"it could never start",
 		},
 		"too large": {replay.Options{Set: map[string]string{
 			"jobs":       "1000000",
@@ -189,8 +190,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := replay.Run(context.Background(), source(t, pileUp), c.opts)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error that says %q", err, c.want)
+			if err == nil || strings.Count(err.Error(), c.want) != 1 {
+				t.Errorf("got %v, want an error that says %q once", err, c.want)
 			}
 		})
 	}
@@ -214,6 +215,63 @@ func TestLimit(t *testing.T) {
 	p = predict(t, tr, replay.Options{MemoryLimit: 1 << 40})
 	if *p.PeakOverLimitRatio != 0 {
 		t.Errorf("over a limit of 1 TiB in %v of the draws", *p.PeakOverLimitRatio)
+	}
+}
+
+// noisy is source with every second sample of RSS off by bytes, the others by as much the other way.
+func noisy(t testing.TB, bytes float64) *trace.Trace {
+	t.Helper()
+	data, err := source(t, pileUp).Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data.Samples {
+		data.Samples[i].Value += bytes
+		bytes = -bytes
+	}
+	return trace.FromData(data)
+}
+
+// RSS that went off its law in the recording may do so again.
+func TestBoundsOfRSSHoldTheErrorOfItsLaw(t *testing.T) {
+	const off = 10 << 20
+	exact, p := predict(t, source(t, pileUp), replay.Options{}), predict(t, noisy(t, off),
+		replay.Options{MemoryLimit: 1})
+	if e := *p.Law.RemainderErrorBytes; math.Abs(float64(e)-off) > off/5 {
+		t.Errorf("the law's error is %d bytes, the samples were off by %d", e, off)
+	}
+	if e := units.Bytes(*p.Law.RemainderErrorBytes); !strings.Contains(p.Law.Text, e) {
+		t.Errorf("the law's text %q does not say that it is off by %s", p.Law.Text, e)
+	}
+	if low := *exact.PeakRSSBytesLow - *p.PeakRSSBytesLow; low < off*2/3 {
+		t.Errorf("the lower bound went down by %d bytes only", low)
+	}
+	if high := *p.PeakRSSBytesHigh - *exact.PeakRSSBytesHigh; high < off*2/3 {
+		t.Errorf("the upper bound went up by %d bytes only", high)
+	}
+	if *p.PeakRSSBytes != *exact.PeakRSSBytes {
+		t.Errorf("the median moved from %d to %d", *exact.PeakRSSBytes, *p.PeakRSSBytes)
+	}
+	limit := *exact.PeakRSSBytesHigh + off/2 // above every draw, but for the error
+	p = predict(t, noisy(t, off), replay.Options{MemoryLimit: limit})
+	if r := *p.PeakOverLimitRatio; r <= 0 || r >= 0.5 {
+		t.Errorf("over a limit within the law's error in %v of the draws", r)
+	}
+}
+
+// What the recorded settings give does not depend on which others are asked about.
+func TestIdentityDoesNotDependOnWhatWasAsked(t *testing.T) {
+	tr := fixture(t, "pile-15")
+	alone := predict(t, tr, replay.Options{}).Identity
+	asked := predict(t, tr,
+		replay.Options{Set: map[string]string{"permit_release": "send_accepted"}}).Identity
+	if *alone.MakespanErrorRatio != *asked.MakespanErrorRatio ||
+		*alone.PeakLiveErrorRatio != *asked.PeakLiveErrorRatio ||
+		*alone.PeakRSSErrorRatio != *asked.PeakRSSErrorRatio {
+		t.Errorf("identity %+v alone, %+v beside another setting", *alone, *asked)
+	}
+	if !alone.PeakRSSCalibrated {
+		t.Error("the error of RSS is not said to be calibrated")
 	}
 }
 

@@ -40,7 +40,7 @@ func (r *run) simulated(d sim.Draw) (*trace.Data, error) {
 	m.Seed, m.Settings = r.opts.Seed, r.settings()
 	m.Host, m.Memory, m.Circuit, m.RunGroup = from.Host, from.Memory, from.Circuit, from.RunGroup
 	m.Program, m.Commit, m.Dirty, m.Versions = from.Program, from.Commit, from.Dirty, from.Versions
-	m.Fit = r.fitFigures()
+	m.BaseBytes, m.Fit = from.BaseBytes, r.fitFigures()
 	if r.trace.Dir != "" {
 		sum, err := trace.Hash(r.trace.Dir)
 		if err != nil {
@@ -59,7 +59,10 @@ func (r *run) fitFigures() map[string]any {
 		"remainder": rep.Remainder.Law,
 	}
 	if rep.Remainder.Law != pipeline.LawNone {
-		out["base_bytes"] = rep.Remainder.BaseBytes
+		out["calibrated_base_bytes"] = rep.Remainder.BaseBytes
+	}
+	if e := rep.Remainder.ErrorBytes; e != nil {
+		out["remainder_error_bytes"] = *e
 	}
 	if e := rep.Remainder.ErrorRatio; e != nil {
 		out["remainder_error_ratio"] = *e
@@ -67,7 +70,8 @@ func (r *run) fitFigures() map[string]any {
 	if r.frozen() {
 		return out
 	}
-	out["durations"], out["service"], out["cpus"], out["residual_ratio"] = DurationsFitted, rep.Law, rep.CPUs, rep.Misfit
+	out["durations"], out["service"] = DurationsFitted, rep.Law
+	out["cpus"], out["residual_ratio"] = rep.CPUs, rep.Misfit
 	stages := map[string]any{}
 	for _, s := range rep.Stages {
 		stages[s.Name] = map[string]any{

@@ -92,39 +92,21 @@ type peaks struct {
 	scratchLaw int64 // most of (resident without scratch + largest scratch so far)
 }
 
-// recordedPeaks walks the recorded ledger. The bytes of a buffer of which nothing is known are
-// those of its events.
+// recordedPeaks walks the recorded ledger.
 func (t *timeline) recordedPeaks() peaks {
 	var p peaks
-	var live, resident, scratch, high int64
-	started := false
-	held := map[int64]pipeline.Change{}
-	none := map[int64]int{}
+	w := t.walk()
 	note := func() {
-		high = max(high, scratch)
-		p.live = max(p.live, live)
-		p.resident = max(p.resident, resident+scratch)
-		p.scratchLaw = max(p.scratchLaw, resident+high)
+		p.live = max(p.live, w.live)
+		p.resident = max(p.resident, w.resident+w.scratch)
+		p.scratchLaw = max(p.scratchLaw, w.resident+w.high)
 	}
 	for i := range t.data.Buffers {
 		b := &t.data.Buffers[i]
-		if b.ParentID != 0 || b.Space == trace.SpaceDevice {
-			continue
+		if !w.started && b.Seq > t.startSeq {
+			note() // what was there when the first job asked
 		}
-		if !started && b.Seq > t.startSeq {
-			started = true
-			note()
-		}
-		old := held[b.BufferID]
-		c := pipeline.Change{}
-		if b.Event != trace.EventFree {
-			c = changeOf(b, none)
-		}
-		held[b.BufferID] = c
-		live += c.Capacity - old.Capacity
-		resident += plain(c) - plain(old)
-		scratch += (c.Resident - plain(c)) - (old.Resident - plain(old))
-		if started {
+		if w.apply(b); w.started {
 			note()
 		}
 	}
@@ -167,6 +149,10 @@ type Remainder struct {
 	// ErrorRatio is, before that move, the law's peak RSS on the recorded ledger over the recorded
 	// peak, minus 1; nil where the base was not measured or no peak was recorded.
 	ErrorRatio *float64
+	// ErrorBytes is by how much RSS may lie above or below the law; nil where nothing was measured.
+	// Samples is how many samples of RSS it rests on.
+	ErrorBytes *int64
+	Samples    int
 }
 
 // remainder chooses the law of RSS. With the collector's percentage off and a collection after each
@@ -194,6 +180,7 @@ func (t *timeline) remainder(m *pipeline.Memory) Remainder {
 		}
 	}
 	m.Law, m.BaseBytes = r.Law, r.BaseBytes
+	t.spread(m, &r)
 	return r
 }
 

@@ -53,7 +53,8 @@ func TestParseRefuses(t *testing.T) {
 		"too many":      {"jobs = 4", "jobs = 4000000", "more than the"},
 		"never fits": {
 			`byte_budget = "unbounded"`, "byte_budget = 1024",
-			"no partition could start",
+			"byte_budget: 1.00 KiB is less than the 4.00 MiB that a partition settles at: " +
+				"it could never start",
 		},
 		"no syntax":       {"jobs = 4", "jobs = = 4", "line "},
 		"share above one": {"at = 0.02", "at = 1.02", "outside"},

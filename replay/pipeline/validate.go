@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"highwater/internal/units"
 	"highwater/tracer/trace"
 )
 
@@ -46,8 +47,14 @@ func (m *Model) Validate() error {
 	if len(m.Partitions) == 0 {
 		v.bad("model has no partition to draw from")
 	}
+	settled := int64(0)
 	for i := range m.Partitions {
-		v.partition(fmt.Sprintf("partition %d", i), &m.Partitions[i], &m.Policy)
+		v.partition(fmt.Sprintf("partition %d", i), &m.Partitions[i])
+		settled = max(settled, m.Partitions[i].SettledBytes)
+	}
+	if budget := m.Policy.ByteBudget; !budget.AtMost(settled) {
+		v.bad("byte_budget: %s is less than the %s that a partition settles at: it could never start",
+			units.Bytes(int64(budget)), units.Bytes(settled))
 	}
 	for i := range m.Jobs {
 		v.job(fmt.Sprintf("job %d", i), &m.Jobs[i])
@@ -150,12 +157,9 @@ func (v *checker) memory(m *Memory) {
 	}
 }
 
-func (v *checker) partition(what string, p *Partition, policy *Policy) {
+func (v *checker) partition(what string, p *Partition) {
 	v.between(what+" settled_bytes", p.SettledBytes, 0, 1<<50)
 	v.between(what+" early_bytes", p.EarlyBytes, 0, max(p.SettledBytes, 0))
-	if !policy.ByteBudget.AtMost(p.SettledBytes) {
-		v.bad("byte_budget: %d bytes never fit a partition's settled %d bytes: no partition could start", policy.ByteBudget, p.SettledBytes)
-	}
 	last := 0
 	for i := range p.Pieces {
 		at := slices.Index(Segments, p.Pieces[i].Segment)
