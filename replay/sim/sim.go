@@ -170,9 +170,7 @@ func (s *Simulator) loopShared() {
 		if math.IsInf(at, 1) {
 			return
 		}
-		at = max(at, s.now)
-		s.shares.advance(at - s.now)
-		s.now = at
+		s.now = max(at, s.now)
 		s.stats.Events++
 		if class < 0 {
 			s.run(s.timers.pop().id)

@@ -33,7 +33,7 @@ func (s *Simulator) spend(st *step, e *entity, id int32) {
 		s.timers.push(timer{s.now + st.work*e.scale, s.seq, id})
 		return
 	}
-	s.shares.begin(st.class-1, st.work*e.scale, s.seq, id)
+	s.shares.begin(st.class-1, timer{st.work * e.scale, s.seq, id}, s.now)
 }
 
 // memory applies a buffer event to the sums and their peaks.
