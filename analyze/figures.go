@@ -70,14 +70,15 @@ func (f *figures) clock(timeNS int64) {
 func (f *figures) summary() *Summary {
 	m, l := &f.trace.Manifest, f.memory.Ledger
 	s := &Summary{
-		Jobs: f.jobs.count(), Partitions: l.PartitionCount(), Events: f.counts,
+		Jobs: f.jobs.count(), Partitions: l.PartitionCount(), Events: &f.counts,
 		Stages:    f.stages.table(),
 		OpenSpans: f.openSpans, BaseBytes: m.BaseBytes,
-		Origin: m.Origin, Live: f.trace.Live, SealedBy: m.SealedBy, ProcessEnd: m.ProcessEnd,
-		EndReason: m.EndReason,
-		Program:   m.Program, Commit: m.Commit, Host: m.Host, Memory: m.Memory, Circuit: m.Circuit,
+		Origin: m.Origin, Live: f.trace.Live, SealedBy: Text(m.SealedBy),
+		ProcessEnd: Text(m.ProcessEnd), EndReason: Text(m.EndReason),
+		Program: Text(m.Program), Commit: Text(m.Commit),
+		Host: &m.Host, Memory: &m.Memory, Circuit: m.Circuit,
 		Settings: m.Settings,
-		Seed:     m.Seed, Loss: m.Loss, Recorder: m.Recorder, DevicePeaks: []DevicePeak{},
+		Seed:     m.Seed, Loss: m.Loss, Recorder: &m.Recorder, DevicePeaks: []DevicePeak{},
 	}
 	if s.Settings == nil {
 		s.Settings = map[string]trace.Setting{}
@@ -114,9 +115,12 @@ func (f *figures) peaks(s *Summary) {
 	}
 	s.Setup.PeakLiveBytes = ptr(l.Setup.LiveBytes)
 	s.Setup.DurationNS = ptr(l.FirstRequestNS - f.time.first)
+	if s.Origin == trace.OriginSimulated { // begins where set-up ended
+		s.Setup = SetupPeaks{}
+	}
 	s.PeakLiveBytes = ptr(l.Host.Peak.LiveBytes)
 	if p := f.memory.PeakRSS(); p != nil {
-		s.PeakRSSBytes, s.PeakRSSSource = &p.Bytes, p.Source
+		s.PeakRSSBytes, s.PeakRSSSource = &p.Bytes, Text(p.Source)
 	}
 	for device, t := range l.Devices {
 		s.DevicePeaks = append(s.DevicePeaks, DevicePeak{device, t.Peak.LiveBytes})

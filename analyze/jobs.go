@@ -1,6 +1,11 @@
 package analyze
 
-import "highwater/tracer/trace"
+import (
+	"encoding/json"
+	"strings"
+
+	"highwater/tracer/trace"
+)
 
 // jobFigures follows jobs from request to release.
 type jobFigures struct {
@@ -57,11 +62,25 @@ func (f *jobFigures) queue(e *trace.QueueEvent) {
 	}
 }
 
-// spanEnd learns from a job's root span that the job failed.
+// spanEnd learns from a job's root span that the job failed, or was given up after its admission.
 func (f *jobFigures) spanEnd(s *trace.Span) {
-	if s.Kind == trace.KindJob && s.Job >= 0 && s.Status == "error" {
+	if s.Kind != trace.KindJob || s.Job < 0 || s.Status != "error" {
+		return
+	}
+	if saysCancelled(s.Attributes) {
+		f.job(s.Job).cancelled = true
+	} else {
 		f.job(s.Job).failed = true
 	}
+}
+
+func saysCancelled(attributes string) bool {
+	var set map[string]any
+	if !strings.Contains(attributes, trace.AttrJobCancelled) ||
+		json.Unmarshal([]byte(attributes), &set) != nil {
+		return false
+	}
+	return set[trace.AttrJobCancelled] == true
 }
 
 func (f *jobFigures) lastFree(timeNS int64) { f.lastFreed = timeNS }
@@ -87,14 +106,19 @@ func (f *jobFigures) count() Jobs {
 	return c
 }
 
-// makespan is first submit to last free of a job's buffer (to the last job's end where none was
-// freed), nil while a job is open.
+// makespan is first submit to last free of a job's buffer, nil while a job is open. Where nothing
+// was freed it is nil unless a job finished: its buffers were not recorded then, and the last job's
+// end stands for its last free.
 func (f *jobFigures) makespan() *int64 {
-	if c := f.count(); c.Submitted == 0 || c.Open > 0 || c.Submitted == c.Cancelled {
+	c := f.count()
+	if c.Submitted == 0 || c.Open > 0 || c.Submitted == c.Cancelled {
 		return nil
 	}
 	end := f.lastFreed
 	if end == trace.Null {
+		if c.Finished == 0 {
+			return nil
+		}
 		end = f.lastEnd
 	}
 	return ptr(end - f.firstSubmit)

@@ -5,7 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 )
+
+// Plain writes v for people: three significant digits, and never an exponent.
+func Plain(v float64) string {
+	decimals := 0
+	for size := math.Abs(v); size > 0 && size < 99.95 && decimals < 9; size *= 10 {
+		decimals++
+	}
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if decimals > 0 {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
 
 // Number is one figure of evidence. Its name is snake_case and ends in its unit (_bytes, _ns,
 // _ratio, _partitions, _per_s …).

@@ -102,6 +102,7 @@ type backlog struct {
 	beginNS, endNS int64 // end is trace.Null while it lasts
 	peak           memory.Waiting
 	peakNS         int64
+	peakSends      int64 // partitions synthesised until then
 }
 
 func (p *pileupPass) allowance() int64 {
@@ -145,9 +146,10 @@ func (p *pileupPass) change(timeNS int64, w memory.Waiting) {
 	inRun := p.run.peak.Partitions > 0
 	switch {
 	case above && !inRun:
-		p.run = backlog{beginNS: timeNS, endNS: trace.Null, peak: w, peakNS: timeNS}
+		p.run = backlog{beginNS: timeNS, endNS: trace.Null, peak: w, peakNS: timeNS,
+			peakSends: p.sends}
 	case above && w.Partitions > p.run.peak.Partitions:
-		p.run.peak, p.run.peakNS = w, timeNS
+		p.run.peak, p.run.peakNS, p.run.peakSends = w, timeNS, p.sends
 	case !above && inRun:
 		p.run.endNS = timeNS
 		p.keep()
@@ -249,24 +251,42 @@ func (p *pileupPass) evidence(s *Summary, m *memory.Report) Evidence {
 	if ns, ok := p.timeToLimit(s); ok {
 		n = append(n,
 			Number{"memory_limit_bytes", float64(s.Memory.EffectiveBytes)},
-			Number{"time_to_limit_ns", ns},
+			Number{TimeToLimit, ns},
 		)
 	}
 	return Evidence{Numbers: n, Window: &Window{BeginNS: p.max.beginNS, EndNS: p.max.endNS}}
 }
 
-// timeToLimit is how long the backlog, had it gone on growing, would take from the peak to the
-// memory limit.
+// TimeToLimit is the number that says how long the backlog, had it gone on growing, would take from
+// the peak to the memory limit. It is not a number where the jobs there were could not reach it.
+const TimeToLimit = "time_to_limit_ns"
+
+// timeToLimit computes TimeToLimit; false where the trace lacks what it needs.
 func (p *pileupPass) timeToLimit(s *Summary) (float64, bool) {
 	at := s.PeakRSSBytes
 	if at == nil {
 		at = s.PeakLiveBytes
 	}
-	perSecond := p.growth() * float64(p.max.peak.Bytes) / float64(p.max.peak.Partitions)
-	if at == nil || s.Memory.EffectiveBytes <= 0 || perSecond <= 0 {
+	if at == nil || s.Memory == nil || s.Memory.EffectiveBytes <= 0 || p.growth() <= 0 {
 		return 0, false
 	}
-	return math.Max(0, float64(s.Memory.EffectiveBytes-*at)) / perSecond * 1e9, true
+	each := float64(p.max.peak.Bytes) / float64(p.max.peak.Partitions)
+	room := math.Max(0, float64(s.Memory.EffectiveBytes-*at))
+	if room > each*float64(partitionsOf(s)-p.max.peakSends) {
+		return math.NaN(), true
+	}
+	return room / (p.growth() * each) * 1e9, true
+}
+
+// partitionsOf is how many partitions the run had to do: those of its settings, which a run that
+// was cut short has not all begun, or those that were seen.
+func partitionsOf(s *Summary) int64 {
+	jobs, err1 := strconv.ParseInt(s.Settings["jobs"].Value, 10, 32)
+	partitions, err2 := strconv.ParseInt(s.Settings["partitions"].Value, 10, 32)
+	if err1 != nil || err2 != nil {
+		return int64(s.Partitions)
+	}
+	return max(int64(s.Partitions), jobs*partitions)
 }
 
 func (p *pileupPass) sentence(s *Summary, m *memory.Report) string {
@@ -285,15 +305,13 @@ func (p *pileupPass) sentence(s *Summary, m *memory.Report) string {
 			100*float64(a.UnpermittedBytes)/float64(a.LiveBytes))
 	}
 	if p.growth() > 0 {
-		text += fmt.Sprintf("; the backlog grew by %.2g partitions/s for %s", p.growth(),
+		text += fmt.Sprintf("; the backlog grew by %s partitions/s for %s", Plain(p.growth()),
 			units.Nanos(p.max.peakNS-p.max.beginNS))
 	}
 	if s.Rho != nil && *s.Rho > 1 {
 		text += fmt.Sprintf(
-			", because synthesis offers %.2g times what the GPU side can take (rho %.2f)",
-			*s.Rho,
-			*s.Rho,
-		)
+			", because synthesis offers %s times what the GPU side can take (rho %.2f)",
+			Plain(*s.Rho), *s.Rho)
 	}
 	return text + "."
 }

@@ -1,6 +1,7 @@
 package analyze_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -40,6 +41,35 @@ func TestPileupOfTheIncident(t *testing.T) {
 	}
 	if !strings.Contains(f.Sentence, "Up to 12 partitions") {
 		t.Errorf("sentence %q", f.Sentence)
+	}
+}
+
+// TestPileupTimeToLimit: the growth is not drawn out beyond the jobs there were.
+func TestPileupTimeToLimit(t *testing.T) {
+	under := func(limit int64, jobs string) float64 {
+		p := incident()
+		p.mutate = func(d *trace.Data) {
+			d.Manifest.Memory.EffectiveBytes = limit
+			d.Manifest.Settings["jobs"] = trace.Setting{Value: jobs}
+			d.Manifest.Settings["partitions"] = trace.Setting{Value: "4"}
+		}
+		found, _ := only(t, p.run(t), "queue-pileup")
+		return number(t, found[0], analyze.TimeToLimit)
+	}
+	if ns := under(4<<30, "4"); !math.IsNaN(ns) {
+		t.Errorf("reached in %v ns, with every partition synthesised", ns)
+	}
+	if ns := under(4<<30, "1000"); !(ns > 1e9) {
+		t.Errorf("reached in %v ns, want a time: 4000 partitions of 32 MiB exceed it", ns)
+	}
+}
+
+func TestPileupNumbersArePlain(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 2.4: "2.4", 30.13: "30.1", 312.7: "313",
+		1_234_567: "1234567", 0.000123: "0.000123", 4: "4", 0.05: "0.05"} {
+		if got := analyze.Plain(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
 	}
 }
 

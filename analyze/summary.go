@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"encoding/json"
+
 	"highwater/analyze/memory"
 	"highwater/tracer/trace"
 )
@@ -18,8 +20,8 @@ type Summary struct {
 	// what synthesis offers over what the GPU side can take
 	Rho *float64 `json:"rho"`
 
-	PeakRSSSource string     `json:"peak_rss_source,omitempty"` // vmhwm | sampled | predicted
-	RhoInputs     *RhoInputs `json:"rho_inputs"`                // null where rho is
+	PeakRSSSource Text       `json:"peak_rss_source"` // vmhwm | sampled | predicted
+	RhoInputs     *RhoInputs `json:"rho_inputs"`      // null where rho is
 	// one a device, from the first job's request on
 	DevicePeaks []DevicePeak `json:"device_peaks"`
 	Setup       SetupPeaks   `json:"setup"` // before the first job's request
@@ -32,26 +34,37 @@ type Summary struct {
 	Origin string `json:"origin"`
 	// still being written, or killed and not yet recovered
 	Live       bool                     `json:"live"`
-	SealedBy   string                   `json:"sealed_by,omitempty"`
-	ProcessEnd string                   `json:"process_end,omitempty"`
-	EndReason  string                   `json:"end_reason,omitempty"`
-	Program    string                   `json:"program,omitempty"`
-	Commit     string                   `json:"commit,omitempty"`
-	Host       trace.Host               `json:"host"`
-	Memory     trace.MemoryLimit        `json:"memory_limit"`
+	SealedBy   Text                     `json:"sealed_by"`
+	ProcessEnd Text                     `json:"process_end"`
+	EndReason  Text                     `json:"end_reason"`
+	Program    Text                     `json:"program"`
+	Commit     Text                     `json:"commit"`
+	Host       *trace.Host              `json:"host"`         // null without a trace
+	Memory     *trace.MemoryLimit       `json:"memory_limit"` // null without a trace
 	Circuit    *trace.Circuit           `json:"circuit"`
 	Settings   map[string]trace.Setting `json:"settings"`
 	Seed       uint64                   `json:"seed"`
 
 	ObservedNS *int64       `json:"observed_ns"` // first event to last
-	Events     EventCounts  `json:"events"`
-	Stages     []Stage      `json:"stages"` // in order of first begin
+	Events     *EventCounts `json:"events"`      // null without a trace
+	Stages     []Stage      `json:"stages"`      // in order of first begin
 	OpenSpans  int          `json:"open_spans"`
 	Loss       []trace.Loss `json:"loss"`
 	LostEvents int64        `json:"lost_events"`
 	Warnings   []string     `json:"warnings"` // doubts about the figures above
 
-	Recorder trace.RecorderCost `json:"recorder"`
+	Recorder *trace.RecorderCost `json:"recorder"` // null without a trace
+}
+
+// Text is a word or a sentence; an empty one is not known, and null in JSON.
+type Text string
+
+// MarshalJSON writes the text, null where it is empty.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(t)) //nolint:wrapcheck // a string always has a JSON form
 }
 
 // RhoInputs are the terms of rho = (pw/S) · max(g/(gw·D), l/D).
@@ -72,7 +85,7 @@ type Jobs struct {
 	Submitted int `json:"submitted"`
 	Finished  int `json:"finished"`
 	Failed    int `json:"failed"`
-	Cancelled int `json:"cancelled"` // given up before they were admitted
+	Cancelled int `json:"cancelled"` // given up because the run was interrupted
 	Open      int `json:"open"`      // neither finished, failed nor cancelled when the trace ends
 }
 

@@ -173,7 +173,7 @@ func TestVmHWM(t *testing.T) {
 					c.samples+"@20 sample process.memory.usage 450\n@30 queue release job job=0\n"),
 			)
 			is(t, "peak RSS", s.PeakRSSBytes, c.want)
-			if s.PeakRSSSource != c.source {
+			if string(s.PeakRSSSource) != c.source {
 				t.Errorf("source %q, want %q", s.PeakRSSSource, c.source)
 			}
 		})
@@ -193,16 +193,34 @@ func TestJobsByEnd(t *testing.T) {
 @8 queue release job job=0
 @9 queue release job job=1
 @10 queue cancel job job=2
+@11 queue request job job=4
+@12 queue acquire job job=4
+@13 span begin 2 kind=job name=job-4 job=4
+@14 queue release job job=4
+@15 span end 2 status=error attributes="{\"prover.job.cancelled\":true}"
 `))
-	if want := (analyze.Jobs{
-		Submitted: 4, Finished: 1, Failed: 1, Cancelled: 1,
-		Open: 1,
-	}); s.Jobs != want {
+	want := analyze.Jobs{Submitted: 5, Finished: 1, Failed: 1, Cancelled: 2, Open: 1}
+	if s.Jobs != want {
 		t.Errorf("jobs %+v, want %+v", s.Jobs, want)
 	}
 	if s.MakespanNS != nil ||
-		!strings.Contains(strings.Join(s.Warnings, " "), "1 of 4 jobs had not ended") {
+		!strings.Contains(strings.Join(s.Warnings, " "), "1 of 5 jobs had not ended") {
 		t.Errorf("makespan %v, warnings %v: one job is open", show(s.MakespanNS), s.Warnings)
+	}
+}
+
+// TestNoMakespanWhereNothingRan: a job that is refused at its admission ends at once, which is no
+// makespan.
+func TestNoMakespanWhereNothingRan(t *testing.T) {
+	s := summarise(t, parse(t, `
+@0 queue request job job=0
+@1 queue acquire job job=0
+@2 span begin 1 kind=job name=job-0 job=0
+@3 queue release job job=0
+@4 span end 1 status=error
+`))
+	if s.Jobs.Failed != 1 || s.MakespanNS != nil {
+		t.Errorf("jobs %+v, makespan %v, want null", s.Jobs, show(s.MakespanNS))
 	}
 }
 

@@ -51,7 +51,7 @@ type Progress struct {
 	JobsDone       int           // finished or failed
 	JobsFailed     int
 	Partitions     int    // of all jobs
-	PartitionsDone int    // proved and freed, or given up
+	PartitionsDone int    // verified, or of a failed job; not those that an interrupt stopped
 	Waiting        int    // synthesised and waiting for a GPU worker, in the channel or before it
 	SetupStage     string // compile or setup, in PhaseSetup
 	SetupDone      int64  // points computed, of SetupTotal (0 where not yet known)

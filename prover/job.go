@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"highwater/tracer"
+	"highwater/tracer/trace"
 )
 
 // errJobFailed is the cause by which the partitions of a failed job learn that they are given up.
@@ -103,12 +106,24 @@ func (j *job) result() JobResult {
 	return r
 }
 
-// err is the job's end as its root span's status.
-func (r JobResult) err() error {
-	if r.State == JobFinished {
-		return nil
+// hasFailed says whether the job failed; one that only an interrupt stopped has not.
+func (j *job) hasFailed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failure != nil
+}
+
+// end ends the job's root span as r says. A job that was admitted and then given up holds a slot
+// like any other until its release, so the trace has no cancel of it: the span says it.
+func (j *job) end(r JobResult) {
+	switch r.State {
+	case JobFinished:
+		j.span.End(nil)
+		return
+	case JobSkipped:
+		j.span.SetAttributes(attribute.Bool(trace.AttrJobCancelled, true))
 	}
-	return errors.New(r.String())
+	j.span.End(errors.New(r.String()))
 }
 
 // String says in one line how the job ended: what, where and why.

@@ -22,11 +22,30 @@ type collector struct {
 	// there is, and RSS then follows the ledger within a few per cent at no cost in time
 	// (docs/prover.md). nil otherwise.
 	afterMSM func()
-	restore  func()
+	// limitBytes is Go's soft memory limit as in effect, setting.Unbounded for none.
+	limitBytes int64
+	restore    func()
 }
 
-// setCollector puts gogc and memory_limit_bytes into effect until restore is called.
-func setCollector(v *setting.Values) collector {
+// Without a limit of its own, a run with gogc off may use this share of the memory there is, less
+// what it holds outside the Go heap, before the runtime collects by itself.
+const (
+	safetyShare = 0.9
+	safetyLeast = 64 << 20 // the least that memory_limit_bytes takes
+)
+
+// safetyNet is the soft memory limit of a process that may use available bytes (0: unknown) and
+// holds outside bytes beside the Go heap.
+func safetyNet(available, outside int64) int64 {
+	if available <= 0 {
+		return setting.Unbounded
+	}
+	return max(safetyLeast, int64(safetyShare*float64(available))-outside)
+}
+
+// setCollector puts gogc and memory_limit_bytes into effect until restore is called. net is the
+// limit for a run with gogc off and without a limit.
+func setCollector(v *setting.Values, net int64) collector {
 	percent := -1
 	var c collector
 	if v.Text("gogc") == "off" {
@@ -36,9 +55,14 @@ func setCollector(v *setting.Values) collector {
 	}
 	oldPercent := debug.SetGCPercent(percent)
 	oldLimit := debug.SetMemoryLimit(-1) // reads
-	if limit := v.Int("memory_limit_bytes"); limit != setting.Unbounded {
+	limit := v.Int("memory_limit_bytes")
+	if limit == setting.Unbounded && percent < 0 && net != setting.Unbounded {
+		limit = min(net, oldLimit) // GOMEMLIMIT may have set a lower one
+	}
+	if limit != setting.Unbounded {
 		debug.SetMemoryLimit(limit)
 	}
+	c.limitBytes = limit
 	c.restore = func() {
 		debug.SetGCPercent(oldPercent)
 		debug.SetMemoryLimit(oldLimit)

@@ -2,13 +2,16 @@ package prover
 
 import (
 	"errors"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
 	"highwater/prover/hostmem"
 	"highwater/tracer"
 	"highwater/tracer/probe"
+	"highwater/tracer/setting"
 	"highwater/tracer/trace"
 )
 
@@ -81,6 +84,27 @@ func TestPeakMeterMark(t *testing.T) {
 	}
 }
 
+// TestSafetyNet checks the limit of a run that names none.
+func TestSafetyNet(t *testing.T) {
+	for _, c := range []struct{ available, outside, want int64 }{
+		{0, 1 << 20, setting.Unbounded},
+		{1000 << 20, 100 << 20, 800 << 20},
+		{100 << 20, 90 << 20, 64 << 20},
+	} {
+		if got := safetyNet(c.available, c.outside); got != c.want {
+			t.Errorf("of %d bytes with %d outside the heap: %d, want %d",
+				c.available, c.outside, got, c.want)
+		}
+	}
+	r := mustRun(t, Config{Settings: small(t), CacheDir: cache(t),
+		Dir: filepath.Join(t.TempDir(), "run.hw")})
+	d := checkTrace(t, r.TraceDir)
+	got, err := strconv.ParseInt(d.Manifest.Settings["memory_limit_bytes"].Value, 10, 64)
+	if limit := d.Manifest.Memory.EffectiveBytes; err != nil || got < 64<<20 || got > limit*19/20 {
+		t.Errorf("limit in effect %d (%v) with %d to be had", got, err, limit)
+	}
+}
+
 // TestCollector checks that the collector's settings take effect and are taken back.
 func TestCollector(t *testing.T) {
 	percent := debug.SetGCPercent(80)
@@ -89,15 +113,19 @@ func TestCollector(t *testing.T) {
 	defer debug.SetMemoryLimit(limit)
 	for _, c := range []struct {
 		gogc, limit string
+		net         int64
 		percent     int
 		bytes       int64
 		collects    bool
 	}{
-		{"off", "unbounded", -1, 1 << 40, true},
-		{"off", "1GiB", -1, 1 << 30, true},
-		{"50", "1GiB", 50, 1 << 30, false},
+		{"off", "unbounded", setting.Unbounded, -1, 1 << 40, true},
+		{"off", "unbounded", 1 << 33, -1, 1 << 33, true},
+		{"off", "unbounded", 1 << 41, -1, 1 << 40, true}, // GOMEMLIMIT is lower
+		{"off", "1GiB", 1 << 33, -1, 1 << 30, true},
+		{"50", "1GiB", 1 << 33, 50, 1 << 30, false},
+		{"50", "unbounded", 1 << 33, 50, 1 << 40, false},
 	} {
-		gc := setCollector(values(t, "gogc", c.gogc, "memory_limit_bytes", c.limit))
+		gc := setCollector(values(t, "gogc", c.gogc, "memory_limit_bytes", c.limit), c.net)
 		if got := debug.SetGCPercent(c.percent); got != c.percent {
 			t.Errorf("gogc %s: percentage %d, want %d", c.gogc, got, c.percent)
 		}

@@ -101,20 +101,24 @@ func (pl *pipeline) dealloc(p *partition) error {
 
 // settle notes the end of a partition, nil proof for one without; after its last it ends the job.
 func (pl *pipeline) settle(p *partition, proof []byte) {
-	last := p.job.settled(p.index, proof)
-	if last {
+	if last := p.job.settled(p.index, proof); last {
 		pl.endJob(p.job)
 	}
-	pl.report.change(func(s *Progress) { s.PartitionsDone++ })
+	if proof != nil || p.job.hasFailed() {
+		pl.report.change(func(s *Progress) { s.PartitionsDone++ })
+	}
 }
 
 func (pl *pipeline) endJob(j *job) {
 	r := j.result()
 	j.cancel(nil)
-	j.span.End(r.err())
+	j.end(r)
 	pl.mu.Lock()
 	pl.results[j.index] = r
 	pl.mu.Unlock()
+	if r.State == JobSkipped {
+		return
+	}
 	pl.report.change(func(s *Progress) {
 		s.JobsDone++
 		if r.State == JobFailed {

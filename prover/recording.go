@@ -37,16 +37,9 @@ func (r *run) manifest() trace.Manifest {
 	m := trace.Manifest{
 		Origin: trace.OriginRecorded, Program: r.cfg.Program, Args: r.cfg.Args, Commit: r.cfg.Commit,
 		Dirty: r.cfg.Dirty, Versions: r.cfg.Versions, RunGroup: r.cfg.RunGroup,
-		Seed: r.settings.Uint("seed"), Settings: map[string]trace.Setting{},
+		Seed: r.settings.Uint("seed"), Settings: r.settingsInEffect(),
 		Circuit: &trace.Circuit{Name: r.circuit.Name()},
 	}
-	for _, name := range r.settings.Names() {
-		m.Settings[name] = trace.Setting{Value: r.settings.Text(name), Source: r.settings.Source(name)}
-	}
-	// auto is resolved: the manifest has the settings as in effect.
-	backend := m.Settings["backend"]
-	backend.Value = r.result.Backend
-	m.Settings["backend"] = backend
 	if r.settings.Int("sample_hz") > 0 {
 		for _, metric := range probe.Metrics() {
 			m.Metrics = append(m.Metrics, trace.Metric{Name: metric.Name, Unit: metric.Unit, Kind: metric.Kind})
@@ -54,6 +47,19 @@ func (r *run) manifest() trace.Manifest {
 		m.Recorder.SampleHz = float64(r.settings.Int("sample_hz"))
 	}
 	return m
+}
+
+// settingsInEffect are the settings with what the run made of those that it chooses by itself.
+func (r *run) settingsInEffect() map[string]trace.Setting {
+	set := map[string]trace.Setting{}
+	for _, name := range r.settings.Names() {
+		value := r.settings.Text(name)
+		if v, ok := r.result.InEffect[name]; ok {
+			value = v
+		}
+		set[name] = trace.Setting{Value: value, Source: r.settings.Source(name)}
+	}
+	return set
 }
 
 // stopRecording ends sampling and seals the trace. runErr is why the run as a whole failed, if it

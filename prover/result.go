@@ -19,10 +19,13 @@ type Result struct {
 	End           string // trace.EndFinished; EndFailed if a job failed; EndInterrupted
 	Backend       string // the backend used
 	BackendReason string // why it was taken
-	Jobs          []JobResult
-	JobsFinished  int
-	JobsFailed    int
-	JobsSkipped   int
+	// InEffect is the value of each setting that the run chose by itself: backend, and
+	// memory_limit_bytes where it was left unbounded.
+	InEffect     map[string]string
+	Jobs         []JobResult
+	JobsFinished int
+	JobsFailed   int
+	JobsSkipped  int
 	// ProofsSHA256 is over every proof of every finished job in order of (job, partition).
 	ProofsSHA256 string
 

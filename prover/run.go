@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"highwater/prover/circuit"
 	"highwater/prover/groth16"
@@ -23,6 +24,7 @@ type run struct {
 	rec      *tracer.Recorder // nil records nothing
 	probe    *probe.Probe     // nil samples nothing
 	peak     *peakMeter
+	memory   probe.Limit // on this process, at the start
 	env      groth16.Env
 	report   *reporter
 	result   *Result
@@ -81,8 +83,11 @@ func prepare(cfg Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	result := &Result{Backend: backend, BackendReason: why,
+		InEffect: map[string]string{"backend": backend}}
 	return &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir,
-		report: newReporter(cfg.Progress, p), result: &Result{Backend: backend, BackendReason: why}, warned: map[string]bool{}}, nil
+		memory: probe.EffectiveLimit(probe.Options{}), report: newReporter(cfg.Progress, p),
+		result: result, warned: map[string]bool{}}, nil
 }
 
 // keysAndProofs is the run itself.
@@ -91,8 +96,11 @@ func (r *run) keysAndProofs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gc := setCollector(r.settings)
+	gc := setCollector(r.settings, safetyNet(r.memory.Bytes, k.system.Bytes()+k.key.Bytes()))
 	defer gc.restore()
+	if gc.limitBytes != setting.Unbounded {
+		r.result.InEffect["memory_limit_bytes"] = strconv.FormatInt(gc.limitBytes, 10)
+	}
 	r.env.AfterMSM = gc.afterMSM
 	e := newEngine(engineSpec{circuit: r.circuit, system: k.system, key: k.key, env: r.env,
 		bad: r.cfg.BadWitness}, r.settings)
@@ -119,6 +127,7 @@ func (r *run) describe(k keys) error {
 	return r.updateManifest(func(m *trace.Manifest) {
 		c := r.result.Circuit
 		m.Circuit, m.BaseBytes = &c, r.result.BaseBytes
+		m.Settings = r.settingsInEffect()
 	})
 }
 

@@ -231,7 +231,9 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cfg := Config{Settings: small(t, "jobs", "20"), CacheDir: cache(t), Dir: filepath.Join(t.TempDir(), "run.hw")}
+	var last Progress
 	cfg.Progress = func(p Progress) {
+		last = p
 		if p.PartitionsDone >= 3 {
 			cancel()
 		}
@@ -239,6 +241,10 @@ func TestInterrupt(t *testing.T) {
 	r, err := Run(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if last.JobsDone != r.JobsFinished || int64(last.PartitionsDone) != r.Counters.Verified {
+		t.Errorf("progress ends with %d jobs and %d partitions done; %d jobs finished, %d verified",
+			last.JobsDone, last.PartitionsDone, r.JobsFinished, r.Counters.Verified)
 	}
 	if r.End != trace.EndInterrupted || r.JobsSkipped == 0 || r.JobsFailed != 0 || len(r.Jobs) != 20 {
 		t.Errorf("end %s, %d skipped, %d failed of %d", r.End, r.JobsSkipped, r.JobsFailed, len(r.Jobs))
@@ -248,6 +254,30 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("process_end %q", d.Manifest.ProcessEnd)
 	}
 	checkNothingLives(t, d)
+	checkCancelled(t, d, r)
+}
+
+// checkCancelled checks that the trace tells each skipped job from one that failed: by a cancel of
+// its request, or by its span.
+func checkCancelled(t *testing.T, d *trace.Data, r *Result) {
+	t.Helper()
+	cancelled := map[int64]bool{}
+	for _, q := range d.Queues {
+		if q.Resource == "job" && q.Event == trace.EventCancel {
+			cancelled[q.Job] = true
+		}
+	}
+	for _, s := range d.Spans {
+		if s.Kind == trace.KindJob &&
+			strings.Contains(s.Attributes, `"`+trace.AttrJobCancelled+`":true`) {
+			cancelled[s.Job] = true
+		}
+	}
+	for _, j := range r.Jobs {
+		if want := j.State == JobSkipped; cancelled[int64(j.Job)] != want {
+			t.Errorf("job %d is %s; cancelled in the trace: %v", j.Job, j.State, !want)
+		}
+	}
 }
 
 // TestInterruptSetup cancels while the set-up child runs.

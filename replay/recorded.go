@@ -13,7 +13,7 @@ func (r *run) recorded() (Recorded, error) {
 		return Recorded{}, fmt.Errorf("summarise source trace: %w", err)
 	}
 	return Recorded{
-		PeakRSSBytes: s.PeakRSSBytes, PeakRSSSource: s.PeakRSSSource,
+		PeakRSSBytes: s.PeakRSSBytes, PeakRSSSource: string(s.PeakRSSSource),
 		PeakLiveBytes: s.PeakLiveBytes, MakespanNS: s.MakespanNS,
 		ProofIntervalNS: s.ProofIntervalNS, Rho: s.Rho, Settings: s.Settings,
 	}, nil

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -75,7 +76,7 @@ func (p *printer) verdict(r *analyze.Report) {
 func (p *printer) figures(s *analyze.Summary) {
 	rss := KeyValue{Key: "peak RSS", Value: Value("_bytes", s.PeakRSSBytes)}
 	if s.PeakRSSSource != "" {
-		rss.Note = "(" + s.PeakRSSSource + ")"
+		rss.Note = "(" + string(s.PeakRSSSource) + ")"
 	}
 	rho := KeyValue{Key: "rho", Value: Value("rho", s.Rho)}
 	if in := s.RhoInputs; in != nil {
@@ -101,12 +102,12 @@ func (p *printer) attribution(m *memory.Report) {
 		return
 	}
 	p.blank()
-	when := "from the first job's request on"
+	when := "set-up left out"
 	if m.Phase == memory.PhaseWhole {
 		when = "of the whole trace: it has no job"
 	}
 	p.heading(
-		fmt.Sprintf("What held the memory at the peak: %s live at %s (%s)",
+		fmt.Sprintf("What held the memory at the peak: %s live, %s into the trace (%s)",
 			units.Bytes(a.LiveBytes), units.Nanos(a.TimeNS), when),
 	)
 	p.classTable(a, placesOf(a))
@@ -229,7 +230,7 @@ func (p *printer) remainder(r *memory.Remainder) {
 	if at := r.AtLivePeak; at != nil {
 		point("at the live peak", at, ", the nearest sample ("+units.Nanos(at.DistanceNS)+" away)")
 	}
-	point("at the highest sample", r.AtRSSPeak, "")
+	point("at the highest sample", r.AtRSSPeak, batched(r))
 	point("largest", r.Largest, "")
 	samples := fmt.Sprintf("%d of RSS", r.Samples)
 	if r.SampleGapNS != nil {
@@ -238,6 +239,15 @@ func (p *printer) remainder(r *memory.Remainder) {
 		) + "; what happened between two is not seen"
 	}
 	p.keyValues("", append(list, KeyValue{Key: "samples", Value: samples}))
+}
+
+// batched explains a sample above the kernel's own mark: samples come from /proc/PID/statm.
+func batched(r *memory.Remainder) string {
+	if r.AtRSSPeak == nil || r.PeakRSSBytes == nil || r.AtRSSPeak.RSSBytes <= *r.PeakRSSBytes {
+		return ""
+	}
+	return fmt.Sprintf("; above the peak (%s) because statm batches its counts by CPU",
+		r.PeakRSSSource)
 }
 
 // finding is one finding in full; its sentence is left out where it has just been said.
@@ -261,7 +271,11 @@ func (p *printer) finding(n int, f *analyze.Finding, said string) {
 func (p *printer) evidence(e *analyze.Evidence) {
 	var parts []string
 	for _, n := range e.Numbers {
-		parts = append(parts, Label(n.Name)+" "+Value(n.Name, n.Value))
+		value := Value(n.Name, n.Value)
+		if n.Name == analyze.TimeToLimit && math.IsNaN(n.Value) {
+			value = "not reached by the jobs there were"
+		}
+		parts = append(parts, Label(n.Name)+" "+value)
 	}
 	if e.Window != nil {
 		parts = append(parts,

@@ -10,6 +10,7 @@ import (
 
 	"highwater/analyze"
 	"highwater/internal/units"
+	"highwater/tracer/trace"
 )
 
 // Info writes a summary: what was run, the five figures, set-up's own line, jobs, stages, settings,
@@ -36,13 +37,13 @@ func origin(s *analyze.Summary) string {
 		words = append(words, "still being written, or killed and not yet recovered")
 	}
 	if s.SealedBy != "" {
-		words = append(words, "sealed by "+s.SealedBy)
+		words = append(words, "sealed by "+string(s.SealedBy))
 	}
 	if s.ProcessEnd != "" {
-		words = append(words, "process "+s.ProcessEnd)
+		words = append(words, "process "+string(s.ProcessEnd))
 	}
 	if s.EndReason != "" {
-		words = append(words, s.EndReason)
+		words = append(words, string(s.EndReason))
 	}
 	return strings.Join(words, ", ")
 }
@@ -52,17 +53,17 @@ func about(s *analyze.Summary) []KeyValue {
 	var list []KeyValue
 	if s.Program != "" {
 		list = append(list,
-			KeyValue{Key: "program", Value: strings.TrimSpace(s.Program + " " + s.Commit)},
+			KeyValue{Key: "program", Value: strings.TrimSpace(string(s.Program + " " + s.Commit))},
 		)
 	}
-	if h := s.Host; h.CPUs > 0 {
+	if h := s.Host; h != nil && h.CPUs > 0 {
 		list = append(list, KeyValue{
 			Key: "host",
 			Value: fmt.Sprintf("%s: %d CPUs %s, %s RAM", h.Name, h.CPUs, h.CPUModel,
 				units.Bytes(h.RAMBytes)),
 		})
 	}
-	if m := s.Memory; m.EffectiveBytes > 0 {
+	if m := s.Memory; m != nil && m.EffectiveBytes > 0 {
 		list = append(list, KeyValue{
 			Key:   "memory limit",
 			Value: units.Bytes(m.EffectiveBytes),
@@ -103,7 +104,24 @@ func counts(s *analyze.Summary) []KeyValue {
 		},
 		{Key: "observed", Value: Value("_ns", s.ObservedNS)},
 	}
+	list = append(list, exported(s.Recorder)...)
 	return append(list, devices(s.DevicePeaks)...)
+}
+
+// exported is what became of the spans sent to an OpenTelemetry collector, nothing where none was
+// asked for.
+func exported(r *trace.RecorderCost) []KeyValue {
+	if r == nil || r.OTLPEndpoint == "" {
+		return nil
+	}
+	note := "to " + r.OTLPEndpoint
+	if r.OTLPDropped > 0 {
+		note = units.Count(r.OTLPDropped) + " not delivered to " + r.OTLPEndpoint
+		if r.OTLPLastError != "" {
+			note += ": " + r.OTLPLastError
+		}
+	}
+	return []KeyValue{{Key: "OTLP spans", Value: units.Count(r.OTLPSpans), Note: note}}
 }
 
 func devices(peaks []analyze.DevicePeak) []KeyValue {
@@ -168,7 +186,7 @@ func (p *printer) settings(s *analyze.Summary) {
 func (p *printer) losses(s *analyze.Summary) {
 	p.blank()
 	if s.LostEvents == 0 && len(s.Loss) == 0 {
-		p.line("No event was lost.")
+		p.line("No event of the trace was lost.")
 		return
 	}
 	g := Grid{

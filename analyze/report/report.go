@@ -26,6 +26,7 @@ type Style struct {
 
 const (
 	defaultWidth = 100
+	usualWidth   = 80 // of a terminal that does not say
 	minWidth     = 40
 	maxWidth     = 140 // longer lines are hard to read
 )
@@ -39,9 +40,18 @@ func StyleOf(w io.Writer) Style {
 	}
 	s := Style{Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-		s.Width = min(max(width, minWidth), maxWidth)
+		s.Width = terminalWidth(width)
 	}
 	return s
+}
+
+// terminalWidth is the width to use of a terminal that says it has so many columns; one that does
+// not know its width says 0.
+func terminalWidth(columns int) int {
+	if columns == 0 {
+		columns = usualWidth
+	}
+	return min(max(columns, minWidth), maxWidth)
 }
 
 func (s Style) width() int {

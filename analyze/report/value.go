@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"highwater/analyze"
 	"highwater/internal/units"
 )
 
@@ -76,9 +77,9 @@ func fraction(name string, v float64) string {
 	case strings.HasSuffix(name, "_gib_s") && v > 0 && v < 0.001:
 		return "< 0.001 GiB·s"
 	case strings.HasSuffix(name, "_gib_s"):
-		return strconv.FormatFloat(v, 'g', 3, 64) + " GiB·s"
+		return analyze.Plain(v) + " GiB·s"
 	case strings.HasSuffix(name, "_per_s"):
-		return strconv.FormatFloat(v, 'g', 3, 64) + " /s"
+		return analyze.Plain(v) + " /s"
 	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
 		return whole(name, int64(v))
 	case strings.HasSuffix(name, "_bytes") || name == "bytes":
@@ -86,7 +87,7 @@ func fraction(name string, v float64) string {
 	case strings.HasSuffix(name, "_ns"):
 		return units.Nanos(int64(v))
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
+	return analyze.Plain(v)
 }
 
 // unitsOf are endings of names that Value shows with the figure, so that Label leaves them out.

@@ -57,16 +57,22 @@ func completionWords(app *kong.Application) []commandWords {
 		}
 		cw := commandWords{Name: node.Name, Help: node.Help}
 		for _, group := range node.AllFlags(true) {
-			for _, f := range group {
-				cw.Flags = append(cw.Flags, flagWordsOf(f))
-				if f.Tag.Negatable != "" {
-					cw.Flags = append(cw.Flags, flagWords{Name: "--no-" + f.Name, Help: "Not: " + firstSentence(f.Help)})
-				}
-			}
+			cw.addFlags(group)
 		}
 		words = append(words, cw)
 	}
 	return words
+}
+
+// addFlags adds each flag, and the --no- form of one that has it.
+func (c *commandWords) addFlags(flags []*kong.Flag) {
+	for _, f := range flags {
+		c.Flags = append(c.Flags, flagWordsOf(f))
+		if f.Tag.Negatable != "" {
+			c.Flags = append(c.Flags,
+				flagWords{Name: "--no-" + f.Name, Help: "Not: " + firstSentence(f.Help)})
+		}
+	}
 }
 
 func flagWordsOf(f *kong.Flag) flagWords {

@@ -41,7 +41,7 @@ func row(label, unit string, figures ...any) []string {
 func figures(s *analyze.Summary) []report.KeyValue {
 	rss := report.KeyValue{Key: "peak RSS", Value: report.Value(inBytes, s.PeakRSSBytes)}
 	if s.PeakRSSSource != "" {
-		rss.Note = "(" + s.PeakRSSSource + ")"
+		rss.Note = "(" + string(s.PeakRSSSource) + ")"
 	}
 	live := report.KeyValue{Key: "peak live", Value: report.Value(inBytes, s.PeakLiveBytes)}
 	if s.PeakLiveBytes != nil {
@@ -59,7 +59,7 @@ func figures(s *analyze.Summary) []report.KeyValue {
 // print prints what a run did.
 func (r *proveReport) print(ui *tui) error {
 	fmt.Fprintf(ui.out, "%s: %d of %d jobs, %d proofs verified by gnark (%s, %s constraints, backend %s)\n",
-		r.End, r.Jobs.Finished, len(r.JobResults), r.Pipeline.Verified,
+		r.End, r.finished(), len(r.JobResults), r.Pipeline.Verified,
 		r.Circuit.Name, units.Count(r.Circuit.Constraints), r.Backend)
 	list := append(figures(r.Summary), report.KeyValue{
 		Key: "waiting", Value: fmt.Sprintf("%d partitions at most", r.Pipeline.WaitingPeak),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"highwater/analyze"
 	"highwater/prover"
@@ -43,12 +44,24 @@ type pipelineCounts struct {
 	WaitingPeak int64 `json:"waiting_peak_partitions"`
 }
 
+// finished is how many jobs the run finished, whatever its trace says.
+func (r *proveReport) finished() int {
+	n := 0
+	for _, j := range r.JobResults {
+		if j.State == prover.JobFinished {
+			n++
+		}
+	}
+	return n
+}
+
 func newProveReport(r *prover.Result, values *setting.Values) (*proveReport, error) {
 	summary, err := runSummary(r, values)
 	if err != nil {
 		return nil, err
 	}
-	summary.Warnings = append(append([]string{}, r.Warnings...), summary.Warnings...)
+	preferRun(summary, r)
+	summary.Warnings = slices.Concat(r.Warnings, undelivered(summary.Recorder), summary.Warnings)
 	report := &proveReport{
 		Summary: summary, End: r.End, Backend: r.Backend, BackendReason: r.BackendReason, JobResults: []proveJob{},
 		Pipeline:     pipelineCounts(r.Counters),
@@ -64,6 +77,33 @@ func newProveReport(r *prover.Result, values *setting.Values) (*proveReport, err
 		})
 	}
 	return report, nil
+}
+
+// preferRun puts what the run itself counted into the summary of a trace that lost events.
+func preferRun(s *analyze.Summary, r *prover.Result) {
+	if s.LostEvents == 0 {
+		return
+	}
+	s.Jobs = jobCounts(r)
+	s.MakespanNS, s.ProofIntervalNS = r.MakespanNanos, r.ProofIntervalNanos
+}
+
+func jobCounts(r *prover.Result) analyze.Jobs {
+	return analyze.Jobs{Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed,
+		Cancelled: r.JobsSkipped}
+}
+
+// undelivered warns of spans that did not reach the OpenTelemetry collector. They are in the trace.
+func undelivered(c *trace.RecorderCost) []string {
+	if c == nil || c.OTLPDropped == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d spans were not delivered to %s (the trace has them all)",
+		c.OTLPDropped, c.OTLPSpans, c.OTLPEndpoint)
+	if c.OTLPLastError != "" {
+		text += ": " + c.OTLPLastError
+	}
+	return []string{text}
 }
 
 // runSummary is the summary of the run's trace, or what is known without one.
@@ -86,20 +126,23 @@ func runSummary(r *prover.Result, values *setting.Values) (*analyze.Summary, err
 func unrecordedSummary(r *prover.Result, values *setting.Values) *analyze.Summary {
 	s := &analyze.Summary{
 		MakespanNS: r.MakespanNanos, ProofIntervalNS: r.ProofIntervalNanos, BaseBytes: r.BaseBytes,
-		Jobs: analyze.Jobs{
-			Submitted: len(r.Jobs), Finished: r.JobsFinished, Failed: r.JobsFailed, Cancelled: r.JobsSkipped,
-		},
-		Origin: trace.OriginRecorded, ProcessEnd: r.End, Program: "highwater", Commit: currentVersion().Commit,
+		Jobs:   jobCounts(r),
+		Origin: trace.OriginRecorded, ProcessEnd: analyze.Text(r.End), Program: "highwater",
+		Commit:  analyze.Text(currentVersion().Commit),
 		Circuit: &r.Circuit, Seed: values.Uint("seed"), Settings: map[string]trace.Setting{},
 		Partitions:  len(r.Jobs) * int(values.Int("partitions")),
 		DevicePeaks: []analyze.DevicePeak{}, Stages: []analyze.Stage{},
 		Loss: []trace.Loss{}, Warnings: []string{},
 	}
 	if r.PeakRSS != nil {
-		s.PeakRSSBytes, s.PeakRSSSource = &r.PeakRSS.Bytes, r.PeakRSS.Source
+		s.PeakRSSBytes, s.PeakRSSSource = &r.PeakRSS.Bytes, analyze.Text(r.PeakRSS.Source)
 	}
 	for _, name := range values.Names() {
-		s.Settings[name] = trace.Setting{Value: values.Text(name), Source: values.Source(name)}
+		value := values.Text(name)
+		if v, ok := r.InEffect[name]; ok {
+			value = v
+		}
+		s.Settings[name] = trace.Setting{Value: value, Source: values.Source(name)}
 	}
 	return s
 }

@@ -13,8 +13,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sink takes the values of a tick, each within the call of its own reading; *tracer.Recorder is one.
@@ -79,8 +82,10 @@ type Stats struct {
 	Ticks      int64   // readings of the whole set, the first (in Start) and the last (in Stop) included
 	Late       int64   // ticks that began more than half a period after their time, or were left out for that
 	ReadErrors int64   // files that could be read at Start and not at some tick, counted per tick
-	MeanNanos  float64 // wall time of a tick
-	MaxNanos   int64
+	// CPU time of a tick on its own thread, mean; 0 where the kernel does not tell it. It is what
+	// sampling takes from the program: on a busy machine a tick's wall time is mostly waiting.
+	MeanNanos    float64
+	MaxWallNanos int64 // from a tick's begin to its end, the longest
 }
 
 // Absence is a metric that this machine does not give, and why.
@@ -102,7 +107,7 @@ type Probe struct {
 	sink   Sink
 	count  int64
 	stats  Stats
-	sumNS  int64
+	cpuNS  int64 // of all ticks
 	stride int64
 	closed bool
 }
@@ -150,7 +155,7 @@ func (p *Probe) Stop() Stats {
 	defer p.mu.Unlock()
 	s := p.stats
 	if s.Ticks > 0 {
-		s.MeanNanos = float64(p.sumNS) / float64(s.Ticks)
+		s.MeanNanos = float64(p.cpuNS) / float64(s.Ticks)
 	}
 	return s
 }
@@ -194,12 +199,22 @@ func (p *Probe) tick(all bool) {
 	if p.closed {
 		return
 	}
-	begin := time.Now()
+	runtime.LockOSThread() // for the thread's clock
+	defer runtime.UnlockOSThread()
+	begin, cpu := time.Now(), threadCPUNanos()
 	slow := all || p.count%p.stride == 0
 	p.stats.ReadErrors += p.set.read(slow, p.sink)
 	p.count++
-	ns := int64(time.Since(begin))
 	p.stats.Ticks++
-	p.sumNS += ns
-	p.stats.MaxNanos = max(p.stats.MaxNanos, ns)
+	p.cpuNS += threadCPUNanos() - cpu
+	p.stats.MaxWallNanos = max(p.stats.MaxWallNanos, int64(time.Since(begin)))
+}
+
+// threadCPUNanos is the calling thread's CPU time, 0 where the kernel does not tell it.
+func threadCPUNanos() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
 }

@@ -54,7 +54,7 @@ var table = []Setting{
 	{Name: "backend", Kind: Word, Default: "auto", Words: []string{"cpu", "device", "auto"}, Doc: "Who runs NTTs and MSMs; auto takes the device where there is one and says which it took."},
 	{Name: "backend_threads", Kind: Int, Default: "0", Min: 0, Max: 4096, Doc: "Threads of one GPU worker on the CPU backend; 0 means one a CPU."},
 	{Name: "gogc", Kind: Int, Default: "off", Off: "off", Min: 10, Max: 10000, Doc: "Go garbage collector percentage in the proving phase; off collects only after each MSM and at the memory limit."},
-	{Name: "memory_limit_bytes", Kind: Bytes, Default: "unbounded", Unbounded: true, Min: 1 << 26, Max: math.MaxInt64, Doc: "Go's soft memory limit (GOMEMLIMIT), the safety net while gogc is off."},
+	{Name: "memory_limit_bytes", Kind: Bytes, Default: "unbounded", Unbounded: true, Min: 1 << 26, Max: math.MaxInt64, Doc: "Go's soft memory limit (GOMEMLIMIT), the safety net while gogc is off: unbounded is then 90 % of the memory limit on the process, less keys and system."},
 	{Name: "sample_hz", Kind: Int, Default: "20", Min: 0, Max: 1000, Doc: "Samples a second of RSS, faults, CPU and pressure; 0 records none."},
 	{Name: "partition_workers", Kind: Int, Default: "2", Min: 1, Max: 4096, Replay: true, Doc: "Synthesis permits: partitions that may be in synthesis at once."},
 	{Name: "gpu_workers", Kind: Int, Default: "1", Min: 1, Max: 64, Replay: true, Doc: "GPU workers a device. The device lock still lets one start run at a time; a second worker has its partition ready behind it."},

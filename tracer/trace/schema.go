@@ -41,6 +41,11 @@ const (
 	EventCancel  = "cancel"
 )
 
+// AttrJobCancelled is an attribute of a job's root span, true where the job was admitted and then
+// given up because the run was interrupted. A job that was given up before has a cancel of its
+// request instead.
+const AttrJobCancelled = "prover.job.cancelled"
+
 // Kinds of resources in the manifest.
 const (
 	ResourceJob     = "job" // submitted = request, admitted = acquire, done = release
