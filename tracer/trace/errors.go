@@ -3,7 +3,9 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 )
 
 // ErrLiving is returned (wrapped) by Recover and Seal when the trace is still being written by a
@@ -54,6 +56,25 @@ func (e *FileError) Error() string {
 
 // Unwrap gives the cause.
 func (e *FileError) Unwrap() error { return e.Err }
+
+const (
+	hintDamaged = "the file is damaged or not of a trace: restore it from a copy, " +
+		"or record the run again"
+	hintForbidden = "you may not read it: ask its owner, or read it as the user who recorded it"
+	hintRefused   = "the system could not read it: the disk or its connection may be at fault"
+)
+
+// hintFor is what to do about a file that cannot be read because of err, or for what is in it.
+func hintFor(err error) string {
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return hintForbidden
+	case errors.As(err, &system):
+		return hintRefused
+	}
+	return hintDamaged
+}
 
 func fileError(path, what, hint string, err error) *FileError {
 	return &FileError{Path: path, Offset: -1, Row: -1, What: what, Hint: hint, Err: err}

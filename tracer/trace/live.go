@@ -20,10 +20,8 @@ func openJournal(dir string, m *Manifest) (*Trace, error) {
 	}
 	defer in.close()
 	d := new(Data)
-	c, err := convert(in, dataSink{d})
-	if err != nil {
+	if d.Manifest, _, err = convertAll(m, in, dataSink{d}); err != nil {
 		return nil, err
 	}
-	d.Manifest = *journalManifest(m, in, c)
 	return &Trace{Dir: dir, Manifest: d.Manifest, Live: true, data: d}, nil
 }

@@ -56,6 +56,9 @@ type Manifest struct {
 	SealedBy   string       `json:"sealed_by,omitempty"` // "" while recording
 	ProcessEnd string       `json:"process_end,omitempty"`
 	EndReason  string       `json:"end_reason,omitempty"`
+	// Tables lists the files of a sealed trace. Writing a trace sets it; a Trace does not show it: it is
+	// about the files, not about what was recorded.
+	Tables []Table `json:"tables,omitempty"`
 	// Checksum stands last in the file: SHA-256 of the file's bytes with these digits as zeros. It is set in
 	// files only, "" in memory. A file without one (made by hand) is read as it stands.
 	Checksum string `json:"checksum,omitempty"`
@@ -150,7 +153,7 @@ type PeakRSS struct {
 // RecorderCost is what recording itself cost: measured per unit at start, counted at the end.
 type RecorderCost struct {
 	EventNS       float64 `json:"event_ns,omitempty"`        // one event with its clock read, measured at start
-	SampleNS      float64 `json:"sample_ns,omitempty"`       // one probe tick, mean over the run
+	SampleNS      float64 `json:"sample_ns,omitempty"`       // CPU time of one probe tick, mean over the run
 	SampleHz      float64 `json:"sample_hz,omitempty"`       // the rate asked for
 	Events        int64   `json:"events,omitempty"`          // journal records acknowledged
 	SampleTicks   int64   `json:"sample_ticks,omitempty"`    //

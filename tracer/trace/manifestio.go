@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"highwater/internal/regular"
 )
 
 // maxManifestBytes is the largest manifest.json that is read: a real one has a few KiB.
@@ -27,7 +29,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, fileError(dir, "it has no manifest.json", "give a trace directory NAME.hw",
 			ErrNotTrace)
 	case err != nil:
-		return nil, fileError(path, "", hintDamaged, err)
+		return nil, fileError(path, "", hintFor(err), err)
 	}
 	return parseManifest(path, text)
 }
@@ -54,9 +56,10 @@ func parseManifest(path string, text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, manifestError(path, err)
 	}
-	if m.Checksum != "" && m.Checksum != checksum(text, m.Checksum) {
-		return nil, fileError(path, "its checksum does not match",
-			"it is damaged, or was edited by hand: delete the line \"checksum\" to accept an edit", nil)
+	if m.Checksum == "" && endsInDigest(text) || m.Checksum != "" &&
+		m.Checksum != checksum(text, m.Checksum) {
+		return nil, fileError(path, "its checksum does not match", "it is damaged, or was edited "+
+			"by hand: delete \"checksum\", and the comma before it, to accept an edit", nil)
 	}
 	m.Checksum = ""
 	return m, nil
@@ -79,6 +82,19 @@ func checksum(text []byte, digits string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// endsInDigest tells whether the last value is one like a checksum: where there is no checksum, that is
+// one whose key is damaged.
+func endsInDigest(text []byte) bool {
+	text, ok := bytes.CutSuffix(bytes.TrimSpace(text), []byte("}"))
+	text, ok2 := bytes.CutSuffix(bytes.TrimSpace(text), []byte(`"`))
+	at := len(text) - len(noChecksum)
+	if !ok || !ok2 || at < 1 || text[at-1] != '"' {
+		return false
+	}
+	_, err := hex.DecodeString(string(text[at:]))
+	return err == nil
+}
+
 // manifestError gives a JSON error its offset.
 func manifestError(path string, err error) error {
 	e := fileError(path, "", hintDamaged, err)
@@ -95,14 +111,7 @@ func manifestError(path string, err error) error {
 
 // readLimited reads a regular file of at most limit bytes.
 func readLimited(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 // journalData is every record of a trace's journals, in memory: 64 bytes a record and 4 for its
 // place in the order.
 type journalData struct {
+	dir     string // of the trace
 	sources []journalSource
 	records []([]journal.Record) // in pieces of recordPiece, so that growing copies nothing
 	count   uint32
@@ -36,13 +37,18 @@ type run struct {
 
 const recordPiece = 1 << 14
 
+// cutMarginNS is how long before the reading of a living writer begins the cut through its writers
+// is: a writer reads the clock, and appends after the reader has passed its block. It takes well
+// under 1 us; much more only where the writer's thread loses its CPU in between.
+const cutMarginNS = 10e6
+
 // readJournals reads all sources under DIR/journal. The caller closes the result.
 func readJournals(dir string) (*journalData, error) {
 	dirs, damaged, err := journal.Sources(journalDir(dir))
 	if err != nil {
 		return nil, fmt.Errorf("read journal of %s: %w", dir, err)
 	}
-	d := &journalData{exts: map[uint32]journal.SpanExt{}, damaged: damaged}
+	d := &journalData{dir: dir, exts: map[uint32]journal.SpanExt{}, damaged: damaged}
 	for _, path := range dirs {
 		if err := d.readSource(path); err != nil {
 			d.close()
@@ -76,10 +82,10 @@ func (d *journalData) readSource(path string) error {
 		runOf: map[uint32]int{},
 	})
 	s := &d.sources[n]
-	if r.Live() { // what comes after now would be an incomplete cut through the writers
+	if r.Live() {
 		clock := journal.NewClock(s.head.AnchorMonotonic)
-		if now := clock.Now(); d.cut == 0 || now < d.cut {
-			d.cut = now
+		if cut := clock.Now() - cutMarginNS; d.cut == 0 || cut < d.cut {
+			d.cut = cut
 		}
 	}
 	for r.Scan() {

@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -20,31 +22,54 @@ func fileRows[T any](t *tableFile, columns []column) iter.Seq2[*T, error] {
 			return
 		}
 		defer reader.close()
-		chunks := make([]chunk, len(columns))
-		batch := make([]T, batchRows)
-		var done int64
+		w := rowWalk[T]{
+			t: t, columns: columns, chunks: make([]chunk, len(columns)), batch: make([]T, batchRows),
+		}
 		for g := range t.meta.RowGroups {
-			rows := int(t.meta.RowGroups[g].NumRows)
-			if err := t.readGroup(reader, chunks, g, columns); err != nil {
-				yield(nil, err)
-				return
+			if err = t.readGroup(reader, w.chunks, g, columns); err == nil {
+				err = w.group(int(t.meta.RowGroups[g].NumRows), yield)
 			}
-			for first := 0; first < rows; first += batchRows {
-				part := batch[:min(batchRows, rows-first)]
-				if err := fillRows(part, chunks, columns, first); err != nil {
-					yield(nil, t.errorAt(-1, fmt.Sprintf("rows %d to %d", done,
-						done+int64(len(part))-1), err))
-					return
-				}
-				done += int64(len(part))
-				for i := range part {
-					if !yield(&part[i], nil) {
-						return
-					}
-				}
+			if err != nil {
+				break
 			}
 		}
+		if err == nil {
+			err = t.verify()
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, err)
+		}
 	}
+}
+
+// errEnough ends a walk whose caller wants no more rows.
+var errEnough = errors.New("enough rows")
+
+// rowWalk puts rows together from decoded columns and hands them out.
+type rowWalk[T any] struct {
+	t       *tableFile
+	columns []column
+	chunks  []chunk // of the row group under way
+	batch   []T
+	done    int64 // rows before the batch
+}
+
+// group hands out the rows of one row group.
+func (w *rowWalk[T]) group(rows int, yield func(*T, error) bool) error {
+	for first := 0; first < rows; first += batchRows {
+		part := w.batch[:min(batchRows, rows-first)]
+		if err := fillRows(part, w.chunks, w.columns, first); err != nil {
+			last := w.done + int64(len(part)) - 1
+			return w.t.errorAt(-1, fmt.Sprintf("rows %d to %d", w.done, last), err)
+		}
+		for i := range part {
+			if !yield(&part[i], nil) {
+				return errEnough
+			}
+		}
+		w.done += int64(len(part))
+	}
+	return nil
 }
 
 // readGroup decodes all columns of row group g.
@@ -61,36 +86,42 @@ func (t *tableFile) readGroup(r *chunkReader, chunks []chunk, g int, columns []c
 // fillRows copies rows first… of the decoded columns into rows, column by column.
 func fillRows[T any](rows []T, chunks []chunk, columns []column, first int) error {
 	typ := reflect.TypeFor[T]()
-	for i, c := range columns {
+	for i := range columns {
 		field := typ.Field(i)
 		base := unsafe.Add(unsafe.Pointer(unsafe.SliceData(rows)), field.Offset)
-		if field.Type.Kind() == reflect.String {
-			scatter(base, typ.Size(), chunks[i].texts[first:first+len(rows)])
-			continue
+		c := chunks[i].part(first, len(rows))
+		if err := checkNulls(&columns[i], field.Type.Kind(), c.ints); err != nil {
+			return err
 		}
-		ints := chunks[i].ints[first : first+len(rows)]
-		if !c.nullable {
-			for _, v := range ints {
-				if v == Null && field.Type.Kind() == reflect.Int64 {
-					return fmt.Errorf("column %q is null, which it may not be", c.name)
-				}
-			}
-		}
-		switch field.Type.Kind() {
-		case reflect.Int64:
-			scatter(base, typ.Size(), ints)
-		case reflect.Float64:
-			for j, v := range ints {
-				*(*float64)(unsafe.Add(base,
-					uintptr(j)*typ.Size())) = math.Float64frombits(uint64(v))
-			}
-		case reflect.Bool:
-			for j, v := range ints {
-				*(*bool)(unsafe.Add(base, uintptr(j)*typ.Size())) = v&1 == 1
-			}
-		}
+		fillField(base, typ.Size(), field.Type.Kind(), &c)
 	}
 	return nil
+}
+
+// checkNulls: only a nullable column of integers has nulls.
+func checkNulls(c *column, kind reflect.Kind, ints []int64) error {
+	if !c.nullable && kind == reflect.Int64 && slices.Contains(ints, Null) {
+		return fmt.Errorf("column %q is null, which it may not be", c.name)
+	}
+	return nil
+}
+
+// fillField copies a column's values into the field of that kind at base of rows stride bytes apart.
+func fillField(base unsafe.Pointer, stride uintptr, kind reflect.Kind, c *chunk) {
+	switch kind {
+	case reflect.String:
+		scatter(base, stride, c.texts)
+	case reflect.Int64:
+		scatter(base, stride, c.ints)
+	case reflect.Float64:
+		for j, v := range c.ints {
+			*(*float64)(unsafe.Add(base, uintptr(j)*stride)) = math.Float64frombits(uint64(v))
+		}
+	case reflect.Bool:
+		for j, v := range c.ints {
+			*(*bool)(unsafe.Add(base, uintptr(j)*stride)) = v&1 == 1
+		}
+	}
 }
 
 // scatter writes values into a field at base of rows stride bytes apart.

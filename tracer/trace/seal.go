@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,9 +35,12 @@ func Seal(dir string, opts SealOptions) (*Manifest, error) {
 // seal is Seal and Recover. A recovery also takes a trace whose manifest is gone or damaged: the
 // journal says enough.
 func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
 	m, err := ReadManifest(dir)
 	if err == nil && m.SealedBy != "" {
-		return alreadySealed(dir, m), removeJournal(dir)
+		return alreadySealed(dir, m)
 	}
 	if !hasJournal(dir) {
 		if err == nil {
@@ -55,8 +59,8 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	defer unlock()
 	rec, serr := sealJournal(dir, m, opts)
 	if serr == nil && err != nil {
-		rec.Warnings = append(rec.Warnings,
-			fmt.Sprintf("the manifest could not be read and was made anew: %v", err))
+		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the manifest could not be read and was "+
+			"made anew: settings are gone, a resource's capacity is the highest level it had: %v", err))
 	}
 	return rec, serr
 }
@@ -105,22 +109,42 @@ func sealJournal(dir string, m *Manifest, opts SealOptions) (*Recovery, error) {
 		return nil, err
 	}
 	defer w.Abort()
-	c, err := convert(in, w)
+	sealed, c, err := convertAll(m, in, w)
 	if err != nil {
 		return nil, err
 	}
-	sealed := journalManifest(m, in, c)
 	sealed.ProcessEnd, sealed.EndReason, sealed.SealedBy = orWord(opts.ProcessEnd, EndUnknown),
 		opts.Reason, orWord(opts.SealedBy, SealedByClose)
-	if err := w.Close(sealed); err != nil {
+	if err := w.close(&sealed); err != nil {
 		return nil, err
 	}
-	return newRecovery(dir, sealed, in, c), removeJournal(dir)
+	rec := newRecovery(dir, &sealed, in, c)
+	err = rec.settleJournal()
+	return rec, err
+}
+
+// convertAll converts all records to rows of out, and gives the manifest m completed with what the
+// journal tells. Where m is nil it is made from the journal.
+func convertAll(m *Manifest, in *journalData, out sink) (Manifest, *converter, error) {
+	var lost *rebuilder
+	if m == nil {
+		lost = newRebuilder(out)
+		out = lost
+	}
+	c, err := convert(in, out)
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	full := journalManifest(m, in, c)
+	if lost != nil {
+		lost.fill(&full)
+	}
+	return full, c, nil
 }
 
 // journalManifest is m, or a manifest made from the journal where there is none, with the sources
 // and losses that the journal tells.
-func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
+func journalManifest(m *Manifest, in *journalData, c *converter) Manifest {
 	var out Manifest
 	if m != nil {
 		out = *m
@@ -144,7 +168,7 @@ func journalManifest(m *Manifest, in *journalData, c *converter) *Manifest {
 		}
 	}
 	out.Loss = append(append([]Loss(nil), out.Loss...), losses(in, c)...)
-	return &out
+	return out
 }
 
 func anchorOf(h *journal.Header) Anchor {
@@ -160,48 +184,6 @@ func (m *Manifest) hasSource(name string) bool {
 	return false
 }
 
-// Reasons of losses that reading a journal finds, besides those that its writer counted
-// (journal.LossReasons).
-const (
-	LossTorn           = "torn"            // records half written: at a kill these were never acknowledged
-	LossMissingBlocks  = "missing_blocks"  // blocks (of up to 63 records) that are not there
-	LossDamagedBytes   = "damaged_bytes"   // bytes of segments that could not be used
-	LossDamagedSource  = "damaged_source"  // sources of which nothing could be read
-	LossUnresolvedWord = "unresolved_word" // words whose text is missing; they read "?" and a number
-	LossStrayEnd       = "stray_end"       // ends of spans whose begin is missing
-)
-
-// losses are the manifest's entries for what is missing.
-func losses(in *journalData, c *converter) []Loss {
-	var out []Loss
-	add := func(writer, reason string, count int64) {
-		if count > 0 {
-			out = append(out, Loss{Writer: writer, Count: count, Reason: reason})
-		}
-	}
-	for i := range in.sources {
-		s := &in.sources[i]
-		l := s.reader.Ledger()
-		for _, x := range l.Losses {
-			writer := s.head.Source
-			if x.Writer >= 0 {
-				writer = fmt.Sprintf("%s/%d", s.head.Source, x.Writer)
-			}
-			out = append(out, Loss{
-				Writer: writer, FromNS: x.FromNS, ToNS: x.ToNS, Count: x.Count,
-				Reason: x.Reason,
-			})
-		}
-		add(s.head.Source, LossTorn, l.Torn)
-		add(s.head.Source, LossMissingBlocks, l.MissingBlocks)
-		add(s.head.Source, LossDamagedBytes, l.DamagedBytes)
-		add(s.head.Source, LossUnresolvedWord, l.UnresolvedWords)
-	}
-	add("", LossDamagedSource, int64(len(in.damaged)))
-	add("", LossStrayEnd, c.tally.strayEnds)
-	return out
-}
-
 // removeJournal removes the journal of a sealed trace, and temporary files.
 func removeJournal(dir string) error {
 	if err := os.RemoveAll(journalDir(dir)); err != nil {
@@ -212,9 +194,13 @@ func removeJournal(dir string) error {
 
 // removeTemporary removes what a crashed sealing or manifest write left behind.
 func removeTemporary(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
-	for _, name := range names {
-		if rerr := os.Remove(name); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		rerr := os.Remove(filepath.Join(dir, e.Name()))
+		if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -370,18 +369,24 @@ func TestRecoverDamage(t *testing.T) {
 		name   string
 		damage func(t *testing.T, dir string)
 		lost   string // a reason that must be counted, "" for none
+		kept   bool   // the journal, for somebody to look at
 	}{
 		{
 			"flipped bit", func(t *testing.T, dir string) { flip(t, segment(dir), 4096+64*5+20) },
-			LossTorn,
+			LossTorn, true,
 		},
-		{"segment gone", func(t *testing.T, dir string) { os.Remove(segment(dir)) }, LossDamagedSource},
-		{"head damaged", func(t *testing.T, dir string) { flip(t, segment(dir), 30) }, LossDamagedSource},
-		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, ""},
+		{"segment cut", func(t *testing.T, dir string) {
+			if err := os.Truncate(segment(dir), 100_000); err != nil {
+				t.Fatal(err)
+			}
+		}, journal.MissingEvents, true},
+		{"segment gone", func(t *testing.T, dir string) { os.Remove(segment(dir)) }, LossDamagedSource, true},
+		{"head damaged", func(t *testing.T, dir string) { flip(t, segment(dir), 30) }, LossDamagedBytes, true},
+		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, "", false},
 		{"broken manifest", func(t *testing.T, dir string) {
 			os.WriteFile(manifestPath(dir),
 				[]byte("{\"schema"), 0o644)
-		}, ""},
+		}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := killed(t, r)
@@ -394,15 +399,184 @@ func TestRecoverDamage(t *testing.T) {
 				len(rec.Warnings) == 0) {
 				t.Errorf("lost %v, warnings %v", rec.Lost, rec.Warnings)
 			}
-			for _, v := range check(t, load(t, dir)) {
-				if v.Severity == SeverityError && !slices.Contains([]string{
-					"resource-listed",
-					"metric-listed",
-				}, v.Rule) {
+			d := load(t, dir)
+			for _, v := range check(t, d) {
+				if v.Severity == SeverityError {
 					t.Error(v)
 				}
 			}
+			missing := int64(200 * 9)
+			for _, n := range rec.Events {
+				missing -= n
+			}
+			checkCounted(t, d, missing)
+			checkKept(t, rec, c.kept)
 		})
+	}
+}
+
+// checkCounted wants so many missing events counted, or said to be unknown.
+func checkCounted(t *testing.T, d *Data, missing int64) {
+	t.Helper()
+	counted := int64(0)
+	for _, l := range d.Manifest.Loss {
+		if l.Reason == journal.MissingEvents {
+			counted += l.Count
+		}
+	}
+	if counted != missing && len(unknownLosses(&d.Manifest)) == 0 {
+		t.Errorf("%d events are missing, losses %+v", missing, d.Manifest.Loss)
+	}
+}
+
+// checkKept wants a damaged journal beside the trace, or nothing left of a whole one.
+func checkKept(t *testing.T, rec *Recovery, kept bool) {
+	t.Helper()
+	names, err := os.ReadDir(rec.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 5
+	if kept {
+		want = 6
+		if _, err := os.Stat(rec.DamagedJournal); err != nil || hasJournal(rec.Dir) {
+			t.Errorf("damaged journal at %q: %v", rec.DamagedJournal, err)
+		}
+	}
+	if (rec.DamagedJournal != "") != kept || len(names) != want {
+		t.Errorf("damaged journal at %q, files %v", rec.DamagedJournal, names)
+	}
+}
+
+// TestRecoverUnclosed: of a killed writer's journal nobody knows how many events a missing part held.
+// That is counted in bytes, and said.
+func TestRecoverUnclosed(t *testing.T) {
+	r := newRecording(t)
+	j := r.source("main", 0)
+	defer j.Close()
+	for n := range int32(200) {
+		r.life(j, n, true)
+	}
+	dir := killed(t, r)
+	if err := os.Truncate(filepath.Join(dir, "journal", "main", "000000.seg"), 100_000); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := Recover(dir, RecoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Lost[LossMissingBytes] != 1<<20-100_000 {
+		t.Errorf("lost %v", rec.Lost)
+	}
+	if all := strings.Join(rec.Warnings, "\n"); !strings.Contains(all, "is unknown") {
+		t.Errorf("warnings %q", all)
+	}
+	checkKept(t, rec, true)
+}
+
+// TestRecoverSealed: a sealed trace with a damaged table is an error, and its journal stays where one
+// is left.
+func TestRecoverSealed(t *testing.T) {
+	r := newRecording(t)
+	j := r.source("main", 0)
+	r.life(j, 0, true)
+	r.close(j)
+	saved := t.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(filepath.Join(r.dir, "journal"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Seal(r.dir, SealOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(r.dir, "journal"), os.DirFS(saved)); err != nil {
+		t.Fatal(err)
+	}
+	flip(t, tablePath(r.dir, "queues"), 100)
+	_, err := Recover(r.dir, RecoverOptions{})
+	fileErrorWith(t, err, "queues.parquet")
+	if !hasJournal(r.dir) {
+		t.Error("the journal of a damaged trace is gone")
+	}
+}
+
+// TestSealGlob: a directory may be named with what a pattern would take for its own.
+func TestSealGlob(t *testing.T) {
+	r := newRecording(t)
+	dir := filepath.Join(t.TempDir(), "y[1*.hw")
+	if err := os.Rename(r.dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	r.dir = dir
+	j := r.source("main", 0)
+	r.life(j, 0, true)
+	r.close(j)
+	left := filepath.Join(dir, "spans.parquet.1.tmp")
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(dir, RecoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a temporary file stays: %v", err)
+	}
+	valid(t, load(t, dir))
+}
+
+// TestRebuilt: without a manifest, resources and metrics are told from the records.
+func TestRebuilt(t *testing.T) {
+	b := newRebuilder(dataSink{new(Data)})
+	for _, e := range []QueueEvent{
+		{Resource: "job", Event: EventRequest, Amount: 1},
+		{Resource: "job", Event: EventAcquire, Amount: 1, LevelAfter: 1},
+		{Resource: "workers", Event: EventAcquire, Amount: 1, LevelAfter: 3},
+		{Resource: "channel", Event: EventSend, Amount: 1, LevelAfter: Null},
+		{Resource: "gpu_lock/2", Event: EventAcquire, Amount: 1, LevelAfter: 1},
+		{Resource: "budget", Event: EventRequest, Amount: 1},
+		{Resource: "memory", Event: EventAcquire, Amount: 4096, LevelAfter: 4096},
+	} {
+		if err := b.Queue(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := b.Sample(&Sample{Metric: "m"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var m Manifest
+	b.fill(&m)
+	n := func(v int64) *int64 { return &v }
+	want := []Resource{
+		{Name: "job", Kind: ResourceJob, Unit: "job", Capacity: n(1), Device: None},
+		{Name: "workers", Kind: ResourcePermit, Unit: "permit", Capacity: n(3), Device: None},
+		{Name: "channel", Kind: ResourceChannel, Unit: "item", Device: None},
+		{Name: "gpu_lock/2", Kind: ResourceLock, Unit: "lock", Capacity: n(1), Device: 2},
+		{Name: "budget", Kind: ResourceBudget, Unit: "byte", Device: None},
+		{Name: "memory", Kind: ResourceBudget, Unit: "byte", Capacity: n(4096), Device: None},
+	}
+	if diff := cmp.Diff(want, m.Resources); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Metric{{Name: "m", Kind: "gauge"}}, m.Metrics); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLiveCut: what a living writer may be about to append is not read.
+func TestLiveCut(t *testing.T) {
+	r := newRecording(t)
+	j := r.source("main", 0)
+	defer j.Close()
+	r.life(j, 0, true)
+	before := j.Now()
+	in, err := readJournals(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.close()
+	if after := j.Now(); in.cut < before-cutMarginNS || in.cut > after-cutMarginNS {
+		t.Errorf("cut at %d, read between %d and %d", in.cut, before, after)
 	}
 }
 

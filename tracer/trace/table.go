@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"highwater/internal/regular"
 )
 
 // Limits on what a file may ask for. Traces that this package writes stay far below them.
@@ -25,8 +27,6 @@ const (
 	parquetFrame   = 12 // magic, footer length, magic
 )
 
-const hintDamaged = "the file is damaged or not of a trace: restore it from a copy, or record the run again"
-
 // tableFile is an open Parquet file of a trace whose footer has been checked.
 type tableFile struct {
 	path, table string
@@ -35,6 +35,8 @@ type tableFile struct {
 	size        int64
 	meta        format.FileMetaData
 	leaves      []leaf // one for each column of the table
+	listed      *Table // what the manifest says of it, or nil
+	verified    atomic.Bool
 }
 
 // leaf is where a column of the table stands in the file.
@@ -47,26 +49,21 @@ type leaf struct {
 func tablePath(dir, table string) string { return filepath.Join(dir, table+".parquet") }
 
 // openTable opens DIR/TABLE.parquet and checks everything that its footer says before anything
-// trusts it.
-func openTable[T any](dir, table string, columns []column) (*tableFile, error) {
-	t := &tableFile{path: tablePath(dir, table), table: table}
-	f, err := os.Open(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
+// trusts it, and the file against what the manifest lists.
+func openTable[T any](dir, table string, columns []column, m *Manifest) (*tableFile, error) {
+	t := &tableFile{path: tablePath(dir, table), table: table, listed: m.listed(table)}
+	f, size, err := regular.Open(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, t.errorAt(-1, "the table is missing", nil)
-	}
-	if err != nil {
+	case errors.Is(err, regular.ErrNotRegular):
+		return nil, t.errorAt(-1, regular.ErrNotRegular.Error(), nil)
+	case err != nil:
 		return nil, t.errorAt(-1, "", err)
 	}
-	t.in, t.close = f, f.Close
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		err = t.errorAt(-1, "", err)
-	case !info.Mode().IsRegular():
-		err = t.errorAt(-1, "not a regular file", nil)
-	default:
-		t.size = info.Size()
-		err = t.check(columns, reflect.TypeFor[T]())
+	t.in, t.close, t.size = f, f.Close, size
+	if err = t.check(columns, reflect.TypeFor[T]()); err == nil {
+		err = t.checkListed()
 	}
 	if err != nil {
 		f.Close()
@@ -272,7 +269,7 @@ func (t *tableFile) readAt(b []byte, at int64) error {
 func (t *tableFile) errorAt(offset int64, what string, err error) error {
 	return &FileError{
 		Path: t.path, Table: t.table, Offset: offset, Row: -1, What: what,
-		Hint: hintDamaged, Err: err,
+		Hint: hintFor(err), Err: err,
 	}
 }
 

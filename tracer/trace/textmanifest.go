@@ -185,7 +185,8 @@ func manifestKeys() []string {
 	t := reflect.TypeFor[Manifest]()
 	for i := range t.NumField() {
 		switch name := jsonName(t.Field(i)); name {
-		case "settings", "resources", "sources", "metrics", "loss":
+		case "settings", "resources", "sources", "metrics", "loss": // have directives of their own
+		case "tables", "checksum": // are about the files
 		default:
 			keys = append(keys, name)
 		}

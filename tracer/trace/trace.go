@@ -32,15 +32,8 @@ func FromData(d *Data) *Trace { return &Trace{Manifest: d.Manifest, data: d} }
 // journal is read into memory as it stands, and Live is set). A file that cannot be used is a
 // FileError.
 func Open(dir string) (*Trace, error) {
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fileError(dir, "there is no such directory", "give a trace directory NAME.hw",
-			ErrNotTrace)
-	case err != nil:
-		return nil, fileError(dir, "", "", err)
-	case !info.IsDir():
-		return nil, fileError(dir, "it is a file", "a trace is a directory NAME.hw", ErrNotTrace)
+	if err := checkDir(dir); err != nil {
+		return nil, err
 	}
 	m, err := ReadManifest(dir)
 	if err == nil && m.SealedBy != "" {
@@ -59,6 +52,21 @@ func Open(dir string) (*Trace, error) {
 	return openJournal(dir, m)
 }
 
+// checkDir says what dir is where it is no directory.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fileError(dir, "there is no such directory", "give a trace directory NAME.hw",
+			ErrNotTrace)
+	case err != nil:
+		return fileError(dir, "", hintFor(err), err)
+	case !info.IsDir():
+		return fileError(dir, "it is not a directory", "a trace is a directory NAME.hw", ErrNotTrace)
+	}
+	return nil
+}
+
 func journalDir(dir string) string { return filepath.Join(dir, "journal") }
 
 func hasJournal(dir string) bool {
@@ -68,11 +76,12 @@ func hasJournal(dir string) bool {
 
 func openSealed(dir string, m *Manifest) (*Trace, error) {
 	t := &Trace{Dir: dir, Manifest: *m}
+	t.Manifest.Tables = nil
 	var errs [4]error
-	t.tables[0], errs[0] = openTable[Span](dir, "spans", spanColumns)
-	t.tables[1], errs[1] = openTable[BufferEvent](dir, "buffers", bufferColumns)
-	t.tables[2], errs[2] = openTable[QueueEvent](dir, "queues", queueColumns)
-	t.tables[3], errs[3] = openTable[Sample](dir, "samples", sampleColumns)
+	t.tables[0], errs[0] = openTable[Span](dir, "spans", spanColumns, m)
+	t.tables[1], errs[1] = openTable[BufferEvent](dir, "buffers", bufferColumns, m)
+	t.tables[2], errs[2] = openTable[QueueEvent](dir, "queues", queueColumns, m)
+	t.tables[3], errs[3] = openTable[Sample](dir, "samples", sampleColumns, m)
 	for _, err := range errs {
 		if err != nil {
 			_ = t.Close() // the damage is what counts

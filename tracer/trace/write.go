@@ -2,6 +2,8 @@ package trace
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,6 +100,12 @@ func (w *Writer) Sample(row *Sample) error { return w.samples.add(row) }
 // Close finishes the tables, makes them durable and writes the manifest by rename. An empty
 // SealedBy is written as close. After an error the trace is not there; Abort removes what is left.
 func (w *Writer) Close(m *Manifest) error {
+	sealed := *m
+	return w.close(&sealed)
+}
+
+// close is Close; m becomes what is written.
+func (w *Writer) close(m *Manifest) error {
 	if w.done {
 		return errors.New("close trace: it is closed already")
 	}
@@ -107,14 +115,16 @@ func (w *Writer) Close(m *Manifest) error {
 		return err
 	}
 	w.done = true
-	sealed := *m
-	if sealed.SealedBy == "" {
-		sealed.SealedBy = SealedByClose
+	m.Tables = []Table{
+		w.spans.listed(), w.buffers.listed(), w.queues.listed(), w.samples.listed(),
 	}
-	if sealed.SchemaVersion == 0 {
-		sealed.SchemaVersion = SchemaVersion
+	if m.SealedBy == "" {
+		m.SealedBy = SealedByClose
 	}
-	return WriteManifest(w.dir, &sealed)
+	if m.SchemaVersion == 0 {
+		m.SchemaVersion = SchemaVersion
+	}
+	return WriteManifest(w.dir, m)
 }
 
 // Abort gives up and removes what was written. After Close it does nothing.
@@ -166,7 +176,7 @@ type diskRow[T, D any] interface {
 // travel over work and come back over free.
 type tableWriter[T, D any, P diskRow[T, D]] struct {
 	table string
-	file  *os.File
+	file  *digestFile
 	path  string // of the finished file; it is written beside it until then
 	batch []T
 	work  chan []T
@@ -183,7 +193,7 @@ func newTable[T, D any, P diskRow[T, D]](dir, table string) (*tableWriter[T, D, 
 	}
 	const inFlight = 8
 	w := &tableWriter[T, D, P]{
-		table: table, file: f, path: path, batch: make([]T, 0, writeBatch),
+		table: table, file: &digestFile{File: f, hash: sha256.New()}, path: path, batch: make([]T, 0, writeBatch),
 		work: make(chan []T, inFlight), free: make(chan []T, inFlight), ended: make(chan error, 1),
 	}
 	for range inFlight - 1 {
@@ -282,6 +292,14 @@ func (w *tableWriter[T, D, P]) finish() error {
 		return fmt.Errorf("finish table %s: %w", w.table, err)
 	}
 	return nil
+}
+
+// listed is the finished table's entry in the manifest.
+func (w *tableWriter[T, D, P]) listed() Table {
+	return Table{
+		Name: w.table, Rows: w.count, Bytes: w.file.bytes,
+		SHA256: hex.EncodeToString(w.file.hash.Sum(nil)),
+	}
 }
 
 // abort ends the goroutine and removes the file.
