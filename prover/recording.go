@@ -17,7 +17,7 @@ func (r *run) startRecording() error {
 	if r.cfg.Dir != "" {
 		rec, err := tracer.Create(r.cfg.Dir, tracer.Options{Manifest: r.manifest()})
 		if err != nil {
-			return fmt.Errorf("create trace: %w", err)
+			return err // says what it is about
 		}
 		r.rec, r.peak.rec, r.result.TraceDir = rec, rec, rec.Dir()
 	}

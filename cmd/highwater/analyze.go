@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"highwater/analyze"
 	"highwater/analyze/report"
@@ -22,8 +24,17 @@ type analyzeCmd struct {
 
 // Help says what the exit codes mean.
 func (*analyzeCmd) Help() string {
-	return "Exit codes: 0 if no finding is at or above --fail-on; 1 if one is; " +
+	return "Analyzers: " + strings.Join(analyzerNames(), ", ") +
+		". Exit codes: 0 if no finding is at or above --fail-on; 1 if one is; " +
 		"2 for bad usage or a trace that cannot be read."
+}
+
+func analyzerNames() []string {
+	var names []string
+	for _, a := range analyze.All() {
+		names = append(names, a.Doc().Name)
+	}
+	return names
 }
 
 // Examples implements exampler.
@@ -64,6 +75,12 @@ func (c *analyzeCmd) Run(ui *tui) error {
 
 func (c *analyzeCmd) options() (analyze.Options, error) {
 	opts := analyze.Options{Only: c.Only, Thresholds: map[string]float64{}}
+	for _, name := range c.Only {
+		if !slices.Contains(analyzerNames(), name) {
+			return opts, badInput("the analyzers are "+strings.Join(analyzerNames(), ", "),
+				"--only %s: no such analyzer", name)
+		}
+	}
 	for _, arg := range c.Threshold {
 		set, err := parseThreshold(arg)
 		if err != nil {

@@ -11,19 +11,19 @@ import (
 // damages are what is done to one file of a trace.
 var damages = []struct {
 	name string
-	flip bool // may hit a byte that nobody reads, or a value that could as well be true
 	do   func(text []byte) []byte
 }{
-	{"empty", false, func([]byte) []byte { return nil }},
-	{"one byte", false, func(b []byte) []byte { return b[:min(1, len(b))] }},
-	{"half", false, func(b []byte) []byte { return b[:len(b)/2] }},
-	{"end gone", false, func(b []byte) []byte { return b[:len(b)-4] }},
-	{"foreign", false, func([]byte) []byte { return []byte("\x89PNG\r\n\x1a\n" + strings.Repeat("x", 500)) }},
-	{"head flipped", false, func(b []byte) []byte { return flipped(b, 0) }},
-	{"quarter flipped", true, func(b []byte) []byte { return flipped(b, len(b)/4) }},
-	{"middle flipped", true, func(b []byte) []byte { return flipped(b, len(b)/2) }},
-	{"three quarters flipped", true, func(b []byte) []byte { return flipped(b, len(b)/4*3) }},
-	{"end flipped", true, func(b []byte) []byte { return flipped(b, len(b)-12) }},
+	{"empty", func([]byte) []byte { return nil }},
+	{"one byte", func(b []byte) []byte { return b[:min(1, len(b))] }},
+	{"half", func(b []byte) []byte { return b[:len(b)/2] }},
+	{"end gone", func(b []byte) []byte { return b[:len(b)-4] }},
+	{"foreign", func([]byte) []byte { return []byte("\x89PNG\r\n\x1a\n" + strings.Repeat("x", 500)) }},
+	{"head flipped", func(b []byte) []byte { return flipped(b, 0) }},
+	{"quarter flipped", func(b []byte) []byte { return flipped(b, len(b)/4) }},
+	{"middle flipped", func(b []byte) []byte { return flipped(b, len(b)/2) }},
+	{"three quarters flipped", func(b []byte) []byte { return flipped(b, len(b)/4*3) }},
+	{"footer flipped", func(b []byte) []byte { return flipped(b, len(b)-200) }},
+	{"end flipped", func(b []byte) []byte { return flipped(b, len(b)-12) }},
 }
 
 func flipped(b []byte, at int) []byte {
@@ -44,14 +44,9 @@ func TestDamagedTrace(t *testing.T) {
 	} {
 		for _, d := range damages {
 			dir := damagedCopy(t, whole, file, d.do)
-			for i, args := range readingCommands(dir) {
+			for _, args := range readingCommands(dir) {
 				t.Run(fmt.Sprintf("%s/%s/%s", file, d.name, args[0]), func(t *testing.T) {
-					got := here(args...)
-					if d.flip && got.code == 0 {
-						harmless(t, got, here(readingCommands(whole)[i]...))
-						return
-					}
-					refuses(t, got, file)
+					refuses(t, here(args...), file)
 				})
 			}
 		}
@@ -75,10 +70,11 @@ func damagedCopy(t *testing.T, whole, file string, damage func([]byte) []byte) s
 	return dir
 }
 
-// readingCommands are the commands that read all of a trace.
+// readingCommands are the commands that read all of a sealed trace.
 func readingCommands(dir string) [][]string {
 	return [][]string{
 		{"info", dir, "--json", "--quiet"},
+		{"recover", dir, "--quiet"},
 		{"analyze", dir, "--json", "--quiet", "--fail-on", "never", "--no-what-if"},
 		{"replay", dir, "--json", "--quiet", "--draws", "2"},
 		{"export", dir, "--text", "-", "--quiet"},
@@ -97,14 +93,5 @@ func refuses(t *testing.T, r ran, file string) {
 		!strings.Contains(r.stderr, "internal error")
 	if !clear {
 		t.Errorf("not one clear message that names %s: %q", file, r.stderr)
-	}
-}
-
-// harmless fails unless the flipped bit changed nothing that was read: tables and manifest have
-// checksums.
-func harmless(t *testing.T, got, want ran) {
-	t.Helper()
-	if got.stdout != want.stdout {
-		t.Errorf("a flipped bit was read: got %.300q, want %.300q", got.stdout, want.stdout)
 	}
 }

@@ -19,14 +19,21 @@ type started struct {
 	stderr bytes.Buffer
 }
 
+// lookHighwater finds the command that testscript.Main puts on the path.
+func lookHighwater(t *testing.T) string {
+	t.Helper()
+	self, err := exec.LookPath("highwater")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
 // startRun starts a run that is long enough to be caught at work: it ends by a signal, not by
 // itself.
 func startRun(t *testing.T, keys string) *started {
 	t.Helper()
-	self, err := exec.LookPath("highwater") // put on the path by testscript.Main
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := lookHighwater(t)
 	s := &started{dir: filepath.Join(t.TempDir(), "run.hw")}
 	s.cmd = exec.Command(self, "prove", "--circuit", "mimc", "--log-size", "10",
 		"--jobs", "5000", "--partitions", "2", "--out", s.dir, "--cache-dir", keys)
@@ -134,6 +141,13 @@ func testInterrupt(t *testing.T, s *started) {
 	info := here("info", s.dir, "--json").figures(t)
 	if info["live"] != false || info["process_end"] != "interrupted" || info["sealed_by"] != "close" {
 		t.Errorf("live %v, process_end %v, sealed_by %v", info["live"], info["process_end"], info["sealed_by"])
+	}
+	jobs := info["jobs"].(map[string]any)
+	if jobs["failed"] != 0.0 || jobs["open"] != 0.0 || jobs["cancelled"].(float64) < 1 {
+		t.Errorf("jobs %v, want those that did not finish cancelled", jobs)
+	}
+	if strings.Contains(s.stderr.String(), "prove 10000/10000") {
+		t.Errorf("progress counts what was given up: %s", &s.stderr)
 	}
 	if !strings.Contains(s.stderr.String(), "interrupt again") {
 		t.Errorf("stderr does not say how to leave at once: %s", &s.stderr)

@@ -62,7 +62,7 @@ func (r *proveReport) print(ui *tui) error {
 		r.End, r.finished(), len(r.JobResults), r.Pipeline.Verified,
 		r.Circuit.Name, units.Count(r.Circuit.Constraints), r.Backend)
 	list := append(figures(r.Summary), report.KeyValue{
-		Key: "waiting", Value: fmt.Sprintf("%d partitions at most", r.Pipeline.WaitingPeak),
+		Key: "waiting", Value: report.Value("waiting_partitions", r.Pipeline.WaitingPeak) + " at most",
 		Note: "synthesised, and not yet with a GPU worker",
 	})
 	recorded := report.KeyValue{Key: "trace", Value: "none", Note: "peak live and rho need one"}

@@ -90,14 +90,20 @@ func parseBadWitness(args []string) (bad []prover.JobPartition, err error) {
 	return bad, nil
 }
 
-// checkNewDir refuses a trace directory that would mix two traces.
+// checkNewDir refuses a trace directory that would mix two traces, and one that cannot be made.
 func checkNewDir(dir string) error {
 	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0:
+	if errors.Is(err, os.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o777); err == nil {
+			err = os.Remove(dir) // only a try: who writes the trace makes it
+		}
+	}
+	if err != nil {
+		return fail(exitUsage, fmt.Errorf("make trace directory: %w", err),
+			"give an --out in a folder that you may write to")
+	}
+	if len(entries) == 0 {
 		return nil
-	case err != nil:
-		return fail(exitUsage, fmt.Errorf("make trace directory: %w", err), "give another --out")
 	}
 	return badInput("give another --out, or remove it first",
 		"trace directory %s already holds %s", dir, entries[0].Name())

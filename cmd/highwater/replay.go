@@ -137,7 +137,8 @@ func replayFailure(t *trace.Trace, err error) error {
 		return traceFailure(err)
 	}
 	if t.Live {
-		return fail(exitUsage, err, fmt.Sprintf("wait for the run to end, or seal it with `highwater recover %s`", t.Dir))
+		return fail(exitUsage, err, "if the run still goes on, wait for more of it; "+
+			"if it was killed, sealing it adds nothing: record another run")
 	}
 	return fail(exitUsage, err, "")
 }

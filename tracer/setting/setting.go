@@ -212,6 +212,10 @@ func (s Setting) parseNumber(t string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %q is not %s", s.Name, t, s.shape())
 	}
+	if s.Kind == Bytes && n < s.Min {
+		return "", fmt.Errorf("%s: %s is outside its range: %s or more", s.Name, units.Bytes(n),
+			units.Bytes(s.Min))
+	}
 	if n < s.Min || n > s.Max {
 		return "", fmt.Errorf("%s: %d is outside %d..%d", s.Name, n, s.Min, s.Max)
 	}
