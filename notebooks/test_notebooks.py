@@ -6,9 +6,11 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
+import duckdb
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -78,6 +80,13 @@ def test_duckdb_reads_every_file_and_agrees_to_the_byte(run):
                            text=True, env={**os.environ, "HIGHWATER": HIGHWATER})
     assert check.returncode == 0, check.stdout + check.stderr
     assert check.stdout.count("DuckDB") == 5
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/format.md"])
+def test_the_query_shown_for_the_peak_is_right(page, run):
+    query = re.search(r"```sql\n(WITH first AS .*?;)\n```", (ROOT / page).read_text(), re.DOTALL)
+    peak = duckdb.sql(query[1].replace("'run.hw/", f"'{run.trace}/")).fetchone()[0]
+    assert peak == run.report["peak_live_bytes"]
 
 
 def test_postmortem_agrees_with_analyze(run):
