@@ -91,11 +91,9 @@ func processSource(name string, anchor trace.Anchor) trace.Source {
 }
 
 // recordedModules are the modules whose versions can change a run's figures.
-var recordedModules = map[string]string{
-	"github.com/consensys/gnark":        "gnark",
-	"github.com/consensys/gnark-crypto": "gnark-crypto",
-	"github.com/parquet-go/parquet-go":  "parquet-go",
-	"go.opentelemetry.io/otel/sdk":      "otel-sdk",
+var recordedModules = []string{
+	"github.com/consensys/gnark", "github.com/consensys/gnark-crypto",
+	"github.com/parquet-go/parquet-go", "go.opentelemetry.io/otel/sdk",
 }
 
 func fillVersions(m *trace.Manifest) {
@@ -109,8 +107,8 @@ func fillVersions(m *trace.Manifest) {
 		return
 	}
 	for _, d := range info.Deps {
-		if name, ok := recordedModules[d.Path]; ok {
-			versions[name] = d.Version
+		if slices.Contains(recordedModules, d.Path) {
+			versions[d.Path] = d.Version
 		}
 	}
 	if m.Commit != "" {

@@ -44,11 +44,21 @@ type Recorder struct {
 }
 
 // Create makes the trace directory dir (which must not exist, or be empty), writes its first
-// manifest and starts recording.
+// manifest and starts recording. Where it fails it removes what it made.
 func Create(dir string, opts Options) (*Recorder, error) {
-	if err := makeEmpty(dir); err != nil {
-		return nil, err
+	made, err := makeEmpty(dir)
+	if err != nil {
+		return nil, fmt.Errorf("create trace: %w", err)
 	}
+	r, err := create(dir, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create trace: %w", err), removeStarted(dir, made))
+	}
+	return r, nil
+}
+
+// create starts recording in a directory that is ours.
+func create(dir string, opts Options) (*Recorder, error) {
 	m := opts.Manifest
 	fillManifest(&m)
 	source := opts.Source
@@ -59,10 +69,10 @@ func Create(dir string, opts Options) (*Recorder, error) {
 	m.Recorder.EventNS = r.eventNS
 	m.Sources = append(m.Sources, processSource(source, m.Anchor))
 	if err := trace.WriteManifest(dir, &m); err != nil {
-		return nil, fmt.Errorf("create trace: %w", err)
+		return nil, err
 	}
 	if err := r.start(source, m.Anchor, opts); err != nil {
-		return nil, fmt.Errorf("create trace: %w", err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -193,17 +203,42 @@ func (r *Recorder) note(err error) {
 	r.deferred = append(r.deferred, err)
 }
 
-// makeEmpty makes dir, or checks that it is empty.
-func makeEmpty(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("create trace: %w", err)
+// makeEmpty makes dir, or checks that it is empty, and makes the journal's folder in it: of several
+// that start there at once, one gets it. made says whether dir is new.
+func makeEmpty(dir string) (made bool, err error) {
+	err = os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	made = err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, err
 	}
 	names, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("create trace: %w", err)
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("%s: the folder is not empty; choose another or remove it", dir)
 	}
-	if len(names) > 0 {
-		return fmt.Errorf("create trace %s: the folder is not empty; choose another or remove it", dir)
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, journalFolder), 0o755)
+	}
+	if err != nil && made {
+		_ = os.Remove(dir) // stays where somebody put something into it
+	}
+	return made, err
+}
+
+// removeStarted removes what a failed start left in dir, and dir where it is new, so that the next try
+// finds it as this one did.
+func removeStarted(dir string, made bool) error {
+	err := os.RemoveAll(filepath.Join(dir, journalFolder))
+	if rerr := os.Remove(filepath.Join(dir, "manifest.json")); !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	if made {
+		err = errors.Join(err, os.Remove(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("remove what was started: %w", err)
 	}
 	return nil
 }

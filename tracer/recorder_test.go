@@ -405,6 +405,59 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
+// TestFailedStart: a start that fails leaves the directory as it found it, so that the next works.
+func TestFailedStart(t *testing.T) {
+	fresh, empty := filepath.Join(t.TempDir(), "new", "t.hw"), t.TempDir()
+	for _, dir := range []string{fresh, empty} {
+		for _, env := range [][2]string{
+			{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"}, {WitnessEnv, t.TempDir()},
+		} {
+			t.Run(env[0], func(t *testing.T) {
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+				t.Setenv(env[0], env[1])
+				_, err := Create(dir, Options{})
+				if err == nil || strings.Count(err.Error(), "create trace") != 1 {
+					t.Errorf("error %v", err)
+				}
+				names, err := os.ReadDir(dir)
+				if len(names) > 0 || (err == nil) != (dir == empty) {
+					t.Errorf("left in %s: %v, %v", dir, names, err)
+				}
+			})
+		}
+		r, err := Create(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(trace.EndFinished, ""); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCreateAtOnce: of several that start in one directory one gets it, unharmed by the others.
+func TestCreateAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t.hw")
+	var wg sync.WaitGroup
+	started := make(chan *Recorder, 8)
+	for range cap(started) {
+		wg.Go(func() {
+			if r, err := Create(dir, Options{}); err == nil {
+				started <- r
+			}
+		})
+	}
+	wg.Wait()
+	close(started)
+	if len(started) != 1 {
+		t.Fatalf("%d recorders in one directory", len(started))
+	}
+	if err := (<-started).Close(trace.EndFinished, ""); err != nil {
+		t.Fatal(err)
+	}
+	validate(t, dir)
+}
+
 func TestManifestOfTheStart(t *testing.T) {
 	r := record(t, Options{Manifest: trace.Manifest{Program: "prove", Seed: 5, Versions: map[string]string{"x": "1"}}})
 	m, err := trace.ReadManifest(r.Dir())
@@ -422,6 +475,11 @@ func TestManifestOfTheStart(t *testing.T) {
 	}
 	if m.Recorder.EventNS <= 0 || len(m.Sources) != 1 || m.Sources[0].Name != "test" {
 		t.Errorf("recorder %+v, sources %+v", m.Recorder, m.Sources)
+	}
+	for name := range m.Versions {
+		if name != "go" && name != "x" && !strings.Contains(name, "/") {
+			t.Errorf("module %q is not named by its path", name)
+		}
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 )
 
 // FromEnv makes the exporter that the standard variables ask for; nil where they ask for none. It
-// contacts nobody: a collector that is not there shows in Stats.
+// contacts nobody: a collector that is not there shows in Stats. A variable that makes no sense is an
+// error. From then on the OpenTelemetry libraries' log lines and errors, of the whole program, go to
+// Stats.LastError instead of stderr.
 //
 // Read here: OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER (none, or otlp),
 // OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT and _PROTOCOL (grpc | http/protobuf, the default),
@@ -31,20 +33,26 @@ func FromEnv() (*Exporter, error) {
 	if kind := os.Getenv("OTEL_TRACES_EXPORTER"); kind != "" && kind != "otlp" {
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER is %q: only otlp and none are supported", kind)
 	}
+	said := takeComplaints()
 	client, err := newClient(tracesEnv("PROTOCOL"))
 	if err != nil {
 		return nil, err
+	}
+	if err := said.first(); err != nil { // the client is silent about what it could not use
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ variables: %w", err)
 	}
 	sink, err := otlptrace.New(context.Background(), client)
 	if err != nil {
 		return nil, fmt.Errorf("start span exporter for %s: %w", endpoint, err)
 	}
-	return New(sink, Options{
+	e := New(sink, Options{
 		Endpoint:  endpoint,
 		QueueSize: envInt("OTEL_BSP_MAX_QUEUE_SIZE"), BatchSize: envInt("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"),
 		Delay:         time.Duration(envInt("OTEL_BSP_SCHEDULE_DELAY")) * time.Millisecond,
 		ExportTimeout: time.Duration(envInt("OTEL_BSP_EXPORT_TIMEOUT")) * time.Millisecond,
-	}), nil
+	})
+	said.forward(e)
+	return e, nil
 }
 
 func newClient(protocol string) (otlptrace.Client, error) {

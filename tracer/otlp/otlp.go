@@ -33,7 +33,7 @@ type Stats struct {
 	Spans     int64  // ended and meant for the collector
 	Delivered int64  // of these, taken by it
 	Dropped   int64  // of these, neither delivered nor waiting
-	LastError string // why the last batch was not delivered, "" where all were
+	LastError string // why the last batch was not delivered, or what else went wrong; "" for nothing
 }
 
 // Exporter is a SpanProcessor that queues ended spans and sends them in batches from a goroutine of
@@ -106,6 +106,13 @@ func (e *Exporter) drop(n int, why error) {
 	} else if e.lastErr == nil {
 		e.lastErr = fmt.Errorf("queue of %d spans is full", e.opts.QueueSize)
 	}
+}
+
+// complain keeps an error of the libraries. What they drop is counted by what they return.
+func (e *Exporter) complain(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lastErr = err
 }
 
 // run sends batches until Shutdown, then what is left.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -196,6 +197,45 @@ func TestWrongEnvironment(t *testing.T) {
 		if _, err := FromEnv(); err == nil || !strings.Contains(err.Error(), env[0]) || !strings.Contains(err.Error(), env[1]) {
 			t.Errorf("%s=%s: %v", env[0], env[1], err)
 		}
+	}
+}
+
+// TestBadVariable: what the libraries only log is an error at the start, without its secrets.
+func TestBadVariable(t *testing.T) {
+	for _, c := range []struct{ name, value, want string }{
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://%%bad", "invalid URL escape"},
+		{"OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "parse duration"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", "secret", "parse headers: missing"},
+		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/file", "no such file"},
+	} {
+		for _, protocol := range []string{"grpc", "http/protobuf"} {
+			t.Run(c.name+"/"+protocol, func(t *testing.T) {
+				clearEnv(t)
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+				t.Setenv(c.name, c.value)
+				_, err := FromEnv()
+				if err == nil || !strings.Contains(err.Error(), c.want) ||
+					strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %v, want %q", err, c.want)
+				}
+			})
+		}
+	}
+}
+
+// TestLibraryErrors: what the libraries say later is the exporter's last error.
+func TestLibraryErrors(t *testing.T) {
+	clearEnv(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", listenHTTP(t, &received{}))
+	e, err := FromEnv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runSpans(t, e, 0)
+	otel.Handle(errors.New("resource: no"))
+	if s := e.Stats(); s.LastError != "resource: no" {
+		t.Errorf("stats %+v", s)
 	}
 }
 
