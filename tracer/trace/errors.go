@@ -61,7 +61,7 @@ const (
 	hintDamaged = "the file is damaged or not of a trace: restore it from a copy, " +
 		"or record the run again"
 	hintForbidden = "you may not read it: ask its owner, or read it as the user who recorded it"
-	hintRefused   = "the system could not read it: the disk or its connection may be at fault"
+	hintRefused   = "the system could not read it; what is in it may be whole"
 )
 
 // hintFor is what to do about a file that cannot be read because of err, or for what is in it.

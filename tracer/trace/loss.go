@@ -80,8 +80,8 @@ func unknownLosses(m *Manifest) []string {
 	var out []string
 	for _, l := range m.Loss {
 		if what, ok := uncounted[l.Reason]; ok {
-			out = append(out, fmt.Sprintf("source %s: how many events stood in %d %s is unknown",
-				l.Writer, l.Count, what))
+			out = append(out, fmt.Sprintf("source %s: %s: %d; how many events stood there is unknown",
+				l.Writer, what, l.Count))
 		}
 	}
 	return out
