@@ -44,7 +44,7 @@ func (h *timerHeap) pop() timer {
 	return top
 }
 
-// sink places t, starting from the hole at the root of a.
+// sink puts t in place of the root of a.
 func sink(a []timer, t timer) {
 	i, n := 0, len(a)
 	for {

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"math/bits"
+	"math"
 	"sort"
 )
 
@@ -13,28 +13,31 @@ type class struct {
 	parallelism, weight float64
 	fast, slow          float64 // weight over parallelism, and the reverse
 
-	n       int     // services now
-	settled int     // services when the rates were computed
+	n       float64 // services now; a float saves conversions
 	clock   float64 // work done by each up to shares.since
 	rate    float64 // of the clock since, per ns of virtual time; 0 where it stands at 0
 	inverse float64
-	at      float64 // when the first service ends, if the rates stay
 	ends    timerHeap
 }
 
-// shares divides the cores over the classes.
+// shares divides the cores over the classes. It always looks at all of them: they are few, and that
+// is cheaper than to guess which have services.
 type shares struct {
 	cpus    float64
 	since   float64 // when the clocks were read and the rates computed
 	classes []class
-	order   []int  // by parallelism over weight: who is satisfied first
-	active  uint64 // bit c: classes[c] has services
-	stale   bool   // the counts may have changed since the rates were computed
-	settled uint64 // active when the rates were computed
+	order   []int    // by parallelism over weight: who is satisfied first
+	at      []uint64 // by class: bits of when its first service ends, if the rates stay
+	stale   bool     // the counts have changed since the rates were computed
 }
 
+// never is a time after all others.
+var never = math.Float64bits(math.Inf(1))
+
 func newShares(cpus float64, classes []class) shares {
-	s := shares{cpus: cpus, classes: append([]class(nil), classes...)}
+	s := shares{
+		cpus: cpus, classes: append([]class(nil), classes...), at: make([]uint64, len(classes)),
+	}
 	for i := range s.classes {
 		c := &s.classes[i]
 		c.fast, c.slow = c.weight/c.parallelism, c.parallelism/c.weight
@@ -50,116 +53,98 @@ func newShares(cpus float64, classes []class) shares {
 func (s *shares) reset() {
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.n, c.settled, c.clock, c.rate, c.ends = 0, 0, 0, 0, c.ends[:0]
+		c.n, c.clock, c.rate, c.ends = 0, 0, 0, c.ends[:0]
+		s.at[i] = never
 	}
-	s.since, s.active, s.settled, s.stale = 0, 0, 0, false
+	s.since, s.stale = 0, false
 }
 
+// begin adds a service with t.key ns of work to class i.
 func (s *shares) begin(i uint8, t timer, now float64) {
 	c := &s.classes[i]
 	t.key += c.clock + (now-s.since)*c.rate
 	c.ends.push(t)
-	c.at = s.since + (c.ends[0].key-c.clock)*c.inverse
 	c.n++
-	s.active |= 1 << i
 	s.stale = true
 }
 
-// next is when the first service ends and in which class; -1 for none before that time.
+// replace puts a service with t.key ns of work in place of the one that ends in class i. The rates
+// stay.
+func (s *shares) replace(i uint8, t timer, now float64) {
+	c := &s.classes[i]
+	t.key += c.clock + (now-s.since)*c.rate
+	sink(c.ends, t)
+	s.at[i] = math.Float64bits(s.since + (c.ends[0].key-c.clock)*c.inverse)
+}
+
+// next is when the first service ends and in which class; -1 for none before that time. Times are
+// not negative, so they compare as their bits do, for which there are moves without a branch.
 func (s *shares) next(now, before float64) (at float64, which int) {
 	if s.stale {
-		s.stale = false
-		if s.changed() {
-			s.settle(now)
+		s.settle(now)
+	}
+	least, which := math.Float64bits(before), -1
+	for i, t := range s.at {
+		if t < least {
+			least, which = t, i
 		}
 	}
-	at, which = before, -1
-	for m := s.active; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros64(m)
-		if t := s.classes[i].at; t < at {
-			at, which = t, i
-		}
-	}
-	return at, which
+	return math.Float64frombits(least), which
 }
 
-// changed says whether the rates are those of other counts. Often they are not: a service went from
-// one part of its stage to the next.
-func (s *shares) changed() bool {
-	if s.active != s.settled {
-		return true
-	}
-	for m := s.active; m != 0; m &= m - 1 {
-		if c := &s.classes[bits.TrailingZeros64(m)]; c.n != c.settled {
-			return true
-		}
-	}
-	return false
-}
+// ending is the service that ends next in class i.
+func (s *shares) ending(i int) int32 { return s.classes[i].ends[0].id }
 
-// end removes the service that ends next in class i.
-func (s *shares) end(i int) int32 {
+// end removes it.
+func (s *shares) end(i int) {
 	c := &s.classes[i]
-	t := c.ends.pop()
-	if c.n--; c.n == 0 {
-		s.active &^= 1 << i
-	} else {
-		c.at = s.since + (c.ends[0].key-c.clock)*c.inverse
-	}
+	c.ends.pop()
+	c.n--
 	s.stale = true
-	return t.id
 }
 
 // settle reads the clocks and computes the rates from now on: everyone runs at full speed while the
 // cores suffice, else they are shared by weight, none getting more than its parallelism, and no
 // core idles.
 func (s *shares) settle(now float64) {
-	for m := s.settled &^ s.active; m != 0; m &= m - 1 {
-		c := &s.classes[bits.TrailingZeros64(m)]
-		c.clock, c.rate = 0, 0
-	}
-	demand, weights := 0.0, 0.0
-	for m := s.active; m != 0; m &= m - 1 {
-		c := &s.classes[bits.TrailingZeros64(m)]
-		c.clock += (now - s.since) * c.rate
-		c.settled = c.n
-		demand += float64(c.n) * c.parallelism
-		weights += float64(c.n) * c.weight
-	}
-	s.since, s.settled = now, s.active
-	if demand <= s.cpus {
-		for m := s.active; m != 0; m &= m - 1 {
-			s.classes[bits.TrailingZeros64(m)].goOn(now, 1, 1)
-		}
-		return
-	}
-	s.divide(weights)
-}
-
-// divide shares out the cores where they are short. Classes come in order of how soon their
-// services are satisfied: from the first that is not, all get the same share by weight.
-func (s *shares) divide(weights float64) {
-	cpus, short := s.cpus, false
-	var each, inverse float64 // cores by weight
-	for _, i := range s.order {
+	demand, weights, passed := 0.0, 0.0, now-s.since
+	for i := range s.classes {
 		c := &s.classes[i]
-		switch {
-		case s.active&(1<<i) == 0:
-		case !short && c.weight*cpus >= c.parallelism*weights:
-			cpus -= float64(c.n) * c.parallelism
-			weights -= float64(c.n) * c.weight
-			c.goOn(s.since, 1, 1)
-		default:
-			if !short {
-				short, each, inverse = true, cpus/weights, weights/cpus
-			}
-			c.goOn(s.since, c.fast*each, c.slow*inverse)
+		c.clock += passed * c.rate
+		demand += c.n * c.parallelism
+		weights += c.n * c.weight
+	}
+	s.since, s.stale = now, false
+	satisfied, cpus := len(s.order), s.cpus
+	if demand > cpus {
+		satisfied, cpus, weights = s.satisfied(weights)
+	}
+	each, inverse := cpus/weights, weights/cpus // cores by weight, for those who are not
+	for k, i := range s.order {
+		c := &s.classes[i]
+		c.rate, c.inverse = 1, 1
+		if k >= satisfied {
+			c.rate, c.inverse = c.fast*each, c.slow*inverse
 		}
+		if len(c.ends) == 0 {
+			c.clock, c.rate, s.at[i] = 0, 0, never
+			continue
+		}
+		s.at[i] = math.Float64bits(now + (c.ends[0].key-c.clock)*c.inverse)
 	}
 }
 
-// goOn sets the rate of the clock from now on.
-func (c *class) goOn(now, rate, inverse float64) {
-	c.rate, c.inverse = rate, inverse
-	c.at = now + (c.ends[0].key-c.clock)*inverse
+// satisfied is how many classes, in order, get their parallelism although the cores are short, and
+// what they leave of the cores and of the weights.
+func (s *shares) satisfied(weights float64) (n int, cpus, rest float64) {
+	cpus = s.cpus
+	for k, i := range s.order {
+		c := &s.classes[i]
+		if c.weight*cpus < c.parallelism*weights {
+			return k, cpus, weights
+		}
+		cpus -= c.n * c.parallelism
+		weights -= c.n * c.weight
+	}
+	return len(s.order), cpus, weights
 }

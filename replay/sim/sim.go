@@ -57,6 +57,7 @@ type Simulator struct {
 	ents   []entity // partitions by (job, partition), then jobs, then workers, then one for Memory.Later
 	ready  []int32  // to be continued now; a stack of waves, see drain
 	head   int
+	ended  int // 1 + the class whose first service has just ended, 0: the first timer; or nothing
 
 	jobs, permits, budget, finalisers gate
 	locks                             []gate
@@ -150,11 +151,8 @@ func (s *Simulator) Run(d Draw) (Stats, error) {
 // loopPlain is the engine where nothing contends.
 func (s *Simulator) loopPlain() {
 	for len(s.timers) > 0 {
-		t := s.timers.pop()
-		s.now = t.key
-		s.stats.Events++
-		s.run(t.id)
-		s.drain()
+		s.now = s.timers[0].key
+		s.event(0, s.timers[0].id)
 	}
 }
 
@@ -171,12 +169,23 @@ func (s *Simulator) loopShared() {
 			return
 		}
 		s.now = max(at, s.now)
-		s.stats.Events++
+		id := int32(0)
 		if class < 0 {
-			s.run(s.timers.pop().id)
+			id = s.timers[0].id
 		} else {
-			s.run(s.shares.end(class))
+			id = s.shares.ending(class)
 		}
+		s.event(class+1, id)
+	}
+}
+
+// event continues entity id, whose step in a class (0: plain time) has ended, and whom it wakes.
+func (s *Simulator) event(class int, id int32) {
+	s.stats.Events++
+	s.ended = class
+	s.run(id)
+	s.finish()
+	if len(s.ready) > 0 {
 		s.drain()
 	}
 }
@@ -194,7 +203,7 @@ func (s *Simulator) drain() {
 func (s *Simulator) wake(id int32) { s.ready = append(s.ready, id) }
 
 func (s *Simulator) reset(d Draw) {
-	s.now, s.seq, s.working, s.onWorkers = 0, 0, 0, 0
+	s.now, s.seq, s.working, s.onWorkers, s.ended = 0, 0, 0, 0, nothing
 	s.timers = s.timers[:0]
 	s.shares.reset()
 	s.ready, s.head = s.ready[:0], 0

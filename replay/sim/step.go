@@ -27,13 +27,43 @@ func (s *Simulator) run(id int32) {
 	}
 }
 
+// spend lets time pass for an entity. Often it just ended a step of the same kind: then the new one
+// takes the old one's place in the heap.
 func (s *Simulator) spend(st *step, e *entity, id int32) {
 	s.seq++
-	if st.class == 0 {
-		s.timers.push(timer{s.now + st.work*e.scale, s.seq, id})
-		return
+	t := timer{st.work * e.scale, s.seq, id}
+	replace := s.ended == int(st.class)
+	if replace {
+		s.ended = nothing
 	}
-	s.shares.begin(st.class-1, timer{st.work * e.scale, s.seq, id}, s.now)
+	switch {
+	case st.class != 0 && replace:
+		s.shares.replace(st.class-1, t, s.now)
+	case st.class != 0:
+		s.shares.begin(st.class-1, t, s.now)
+	case replace:
+		t.key += s.now
+		sink(s.timers, t)
+	default:
+		t.key += s.now
+		s.timers.push(t)
+	}
+}
+
+// nothing is Simulator.ended between events.
+const nothing = -1
+
+// finish removes the step that ended, unless another took its place.
+func (s *Simulator) finish() {
+	switch {
+	case s.ended == nothing:
+		return
+	case s.ended == 0:
+		s.timers.pop()
+	default:
+		s.shares.end(s.ended - 1)
+	}
+	s.ended = nothing
 }
 
 // memory applies a buffer event to the sums and their peaks.
