@@ -13,8 +13,8 @@ import (
 
 // TestRunKnowsBetter: of a trace that lost events the run's own counts are told.
 func TestRunKnowsBetter(t *testing.T) {
-	run := &prover.Result{JobsFinished: 6, JobsFailed: 1, JobsSkipped: 33, MakespanNanos: of(int64(7e9)),
-		ProofIntervalNanos: of(int64(1e9)), Jobs: make([]prover.JobResult, 40)}
+	run := &prover.Result{JobsFinished: 6, JobsFailed: 1, JobsSkipped: 33,
+		MakespanNanos: of(int64(7e9)), ProofIntervalNanos: of(int64(1e9)), Jobs: make([]prover.JobResult, 40)}
 	for lost, finished := range map[int64]int{0: 4, 9: 6} {
 		s := &analyze.Summary{Jobs: analyze.Jobs{Submitted: 40, Finished: 4}, LostEvents: lost}
 		preferRun(s, run)
