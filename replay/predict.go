@@ -238,27 +238,22 @@ func (r *run) law() Law {
 
 // lawText says the law of RSS and its error in a sentence.
 func lawText(r *fit.Remainder) string {
-	var law string
+	text := "RSS = base (calibrated to the recorded peak) + ledger without scratch + most scratch so far"
 	switch r.Law {
 	case pipeline.LawNone:
 		return "RSS is not predicted: the trace has neither its base nor its peak"
 	case pipeline.LawProportional:
-		law = "a base and a fixed share more than the ledger; the share is calibrated"
-	default:
-		law = "a base, the ledger without scratch and the most scratch so far; the base is calibrated"
+		text = "RSS = base + ledger times a factor (calibrated to the recorded peak)"
 	}
-	text := "RSS is " + law + " to the recorded peak"
 	switch {
 	case r.ErrorBytes == nil:
-		text += "; its error is not known: no sample of RSS was taken while jobs held buffers"
-	case r.Samples == 0:
-		text += fmt.Sprintf("; bounds allow for %s either way, by which that moved the base",
+		return text + "; how far RSS goes off it is not known: it was not sampled while jobs held buffers"
+	case r.Samples < 2:
+		return text + fmt.Sprintf("; bounds allow for %s either way, by which calibrating moved it",
 			units.Bytes(*r.ErrorBytes))
-	default:
-		text += fmt.Sprintf("; bounds allow for %s either way, by which %d samples went off the law",
-			units.Bytes(*r.ErrorBytes), r.Samples)
 	}
-	return text
+	return text + fmt.Sprintf("; bounds allow for %s either way, by which %d samples went off it",
+		units.Bytes(*r.ErrorBytes), r.Samples)
 }
 
 // identity compares the recorded settings' replay with the recording.

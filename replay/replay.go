@@ -18,8 +18,9 @@ import (
 
 // Words of Options.Durations.
 const (
-	DurationsRecorded = "recorded" // frozen: checks engine and policy, right only near the recorded settings
-	DurationsFitted   = "fitted"   // the contention law; the default
+	// frozen: checks engine and policy, right only near the recorded settings
+	DurationsRecorded = "recorded"
+	DurationsFitted   = "fitted" // the contention law; the default
 )
 
 // DefaultDraws is how many draws a prediction takes where Options says none.

@@ -81,7 +81,8 @@ func TestIdentity(t *testing.T) {
 			fitted := predict(t, tr, replay.Options{})
 			within(t, "fitted makespan", fitted.MakespanNS, fitted.Recorded.MakespanNS, 0.05)
 			const partition = 4 << 20
-			if d := *fitted.PeakLiveBytes - *fitted.Recorded.PeakLiveBytes; math.Abs(float64(d)) > partition {
+			d := *fitted.PeakLiveBytes - *fitted.Recorded.PeakLiveBytes
+			if math.Abs(float64(d)) > partition {
 				t.Errorf("fitted peak live %d, recorded %d", *fitted.PeakLiveBytes,
 					*fitted.Recorded.PeakLiveBytes)
 			}
@@ -218,7 +219,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// noisy is source with every second sample of RSS off by bytes, the others by as much the other way.
+// noisy is source with every second sample of RSS off by bytes, the others by as much the other
+// way.
 func noisy(t testing.TB, bytes float64) *trace.Trace {
 	t.Helper()
 	data, err := source(t, pileUp).Load()
@@ -235,8 +237,8 @@ func noisy(t testing.TB, bytes float64) *trace.Trace {
 // RSS that went off its law in the recording may do so again.
 func TestBoundsOfRSSHoldTheErrorOfItsLaw(t *testing.T) {
 	const off = 10 << 20
-	exact, p := predict(t, source(t, pileUp), replay.Options{}), predict(t, noisy(t, off),
-		replay.Options{MemoryLimit: 1})
+	exact := predict(t, source(t, pileUp), replay.Options{})
+	p := predict(t, noisy(t, off), replay.Options{MemoryLimit: 1})
 	if e := *p.Law.RemainderErrorBytes; math.Abs(float64(e)-off) > off/5 {
 		t.Errorf("the law's error is %d bytes, the samples were off by %d", e, off)
 	}
@@ -299,8 +301,7 @@ func TestCancel(t *testing.T) {
 func TestProgressIsTold(t *testing.T) {
 	var last, total int
 	predict(t, source(t, pileUp), replay.Options{Draws: 9, Progress: func(done, of int) {
-		last,
-			total = done, of
+		last, total = done, of
 	}})
 	if last != 9 || total != 9 {
 		t.Errorf("progress ended at %d of %d, want 9 of 9", last, total)
@@ -320,8 +321,7 @@ func TestPredictionsAreConsistent(t *testing.T) {
 				"synth_end", "send_accepted",
 				"gpu_pickup", "freed",
 			}).Draw(rt, "permit_release"),
-			"early_free": rapid.SampledFrom([]string{"true", "false"}).Draw(rt,
-				"early_free"),
+			"early_free": rapid.SampledFrom([]string{"true", "false"}).Draw(rt, "early_free"),
 		}
 		p, err := replay.Run(context.Background(), tr,
 			replay.Options{Set: set, Draws: 9, Seed: rapid.Uint64().Draw(rt, "seed")})

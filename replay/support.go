@@ -17,7 +17,8 @@ func (r *run) warnings(f, same *figures, p *Prediction) []string {
 	w := append([]string(nil), r.fit.Report.Warnings...)
 	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
 	if r.frozen() && len(r.opts.Set) > 0 {
-		add("durations are frozen as recorded: under other settings stages run in other company and take other times")
+		add("durations are frozen as recorded: " +
+			"under other settings stages run in other company and take other times")
 	}
 	if id := p.Identity; id != nil {
 		settled := 0.0
@@ -37,7 +38,8 @@ func (r *run) warnings(f, same *figures, p *Prediction) []string {
 	}
 	w = append(w, support(f, same)...)
 	if p.Rho != nil && math.Abs(*p.Rho-1) < 0.1 {
-		add("rho is %.2f, near 1: a few per cent in a stage's time decide whether partitions pile up, and the peak depends on the run's length", *p.Rho)
+		add("rho is %.2f, near 1: a few per cent in a stage's time decide whether partitions "+
+			"pile up, and the peak depends on the run's length", *p.Rho)
 	}
 	return w
 }
@@ -47,9 +49,9 @@ func support(f, same *figures) []string {
 	var w []string
 	check := func(what string, now, then int64) {
 		if then > 0 && float64(now) > maxStretch*float64(then) {
-			w = append(w,
-				fmt.Sprintf("outside what the trace supports: up to %d partitions in %s at once, the recording had %d; a recording with at least %d would support it",
-					now, what, then, int64(math.Ceil(float64(now)/maxStretch))))
+			w = append(w, fmt.Sprintf("outside what the trace supports: up to %d partitions in %s "+
+				"at once, the recording had %d; a recording with at least %d would support it",
+				now, what, then, int64(math.Ceil(float64(now)/maxStretch))))
 		}
 	}
 	now, then := &f.stats[0].QueueMax, &same.stats[0].QueueMax

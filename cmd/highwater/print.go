@@ -171,8 +171,14 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 		return err
 	}
 	id := p.Identity
+	calibrated := ""
+	if id.PeakRSSCalibrated {
+		calibrated = ", calibrated: no check"
+	}
 	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; "+
-		"replaying the recorded settings errs by\n  %s (makespan), %s (peak live), %s (peak RSS)\n",
-		deviation(id.MakespanErrorRatio), deviation(id.PeakLiveErrorRatio), deviation(id.PeakRSSErrorRatio))
+		"replaying the recorded settings errs by\n  %s (makespan), %s (peak live), %s (peak RSS%s)\n  %s\n",
+		deviation(id.MakespanErrorRatio), deviation(id.PeakLiveErrorRatio),
+		deviation(id.PeakRSSErrorRatio), calibrated,
+		strings.ReplaceAll(p.Law.Text, "; ", ";\n  "))
 	return err
 }

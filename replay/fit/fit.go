@@ -55,7 +55,8 @@ type StageReport struct {
 type TooFewError struct{ Have, Need int }
 
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("the trace has %d complete partitions; a fit needs %d: record %d more, or replay recorded durations",
+	return fmt.Sprintf("the trace has %d complete partitions; a fit needs %d: "+
+		"record %d more, or replay recorded durations",
 		e.Have, e.Need, e.Need-e.Have)
 }
 
@@ -101,7 +102,8 @@ func (f *fitter) fit() (*Result, error) {
 	f.base.Memory.ScratchPool, f.base.Memory.ScratchHigh = f.pool != 0, f.poolBefore()
 	f.report.Remainder = f.remainder(&f.base.Memory)
 	if e := f.report.Remainder.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
-		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: RSS under other settings is doubtful", 100**e)
+		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: "+
+			"RSS under other settings is doubtful", 100**e)
 	}
 	h, err := newHistory(f.stages)
 	if err != nil {
@@ -131,7 +133,8 @@ func (f *fitter) fit() (*Result, error) {
 func (f *fitter) fitted(h *history) *pipeline.Model {
 	cpus := float64(f.data.Manifest.Host.CPUs)
 	if cpus == 0 {
-		f.warn("the trace does not say how many CPUs the machine has: stages are taken as independent of each other")
+		f.warn("the trace does not say how many CPUs the machine has: " +
+			"stages are taken as independent of each other")
 	}
 	if n := len(f.parts); n < MinGood {
 		f.warn("intervals rest on %d partitions only: %d more would make %d", n, MinGood-n, MinGood)
@@ -143,11 +146,13 @@ func (f *fitter) fitted(h *history) *pipeline.Model {
 	f.report.MisfitIndependent = h.misfit(0, h.prior(0))
 	for i, s := range l.stages {
 		f.report.Stages = append(f.report.Stages, StageReport{
-			Name: s.Name, Services: h.services(i), Parallelism: s.Parallelism, Weight: s.Weight, Spread: spread[i],
+			Name: s.Name, Services: h.services(i), Parallelism: s.Parallelism, Weight: s.Weight,
+			Spread: spread[i],
 		})
 	}
 	if f.report.Misfit > 0.3 {
-		f.warn("the contention law leaves a spread of %.0f %% in the stages' times: something else slows them", 100*f.report.Misfit)
+		f.warn("the contention law leaves a spread of %.0f %% in the stages' times: "+
+			"something else slows them", 100*f.report.Misfit)
 	}
 	m := f.build(clocks.measure, h.names, l.stages)
 	m.Machine.CPUs = l.cpus

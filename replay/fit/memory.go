@@ -55,8 +55,8 @@ func (t *timeline) background() (resident []pipeline.Change, later []pipeline.La
 func (t *timeline) ownerless() map[int64]bool {
 	out := map[int64]bool{}
 	for i := range t.data.Buffers {
-		if b := &t.data.Buffers[i]; b.Event == trace.EventAlloc && b.Job < 0 && (t.pool == 0 ||
-			b.BufferID != t.pool) {
+		b := &t.data.Buffers[i]
+		if b.Event == trace.EventAlloc && b.Job < 0 && (t.pool == 0 || b.BufferID != t.pool) {
 			out[b.BufferID] = true
 		}
 	}

@@ -99,8 +99,7 @@ func cut(b segmentBound, spans []*trace.Span) []piece {
 // pieces is a complete partition's time, with its buffer events.
 func (p *part) pieces(dispatched int64, split bool) []piece {
 	slices.SortStableFunc(p.spans, func(a, b *trace.Span) int {
-		return cmp.Compare(a.BeginSeq,
-			b.BeginSeq)
+		return cmp.Compare(a.BeginSeq, b.BeginSeq)
 	})
 	out := make([]piece, 0, 2*len(p.spans)+len(pipeline.Segments))
 	for _, b := range p.bounds(dispatched, split) {

@@ -24,11 +24,14 @@ func (t *timeline) spread(m *pipeline.Memory, r *Remainder) {
 	if peak, _ := t.peakRSS(); r.ErrorRatio != nil {
 		bytes = max(bytes, math.Abs(*r.ErrorRatio)*float64(peak))
 	}
-	if known {
+	if known && bytes < maxBytes { // a foreign trace may say anything
 		n := int64(math.Round(bytes))
 		r.ErrorBytes = &n
 	}
 }
+
+// maxBytes is more than any machine has.
+const maxBytes = 1 << 50
 
 // residuals are, for each sample of RSS taken while jobs held buffers, how far it lies above
 // (below: negative) what the law said at that time.

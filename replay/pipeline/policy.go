@@ -151,7 +151,8 @@ func (p *Policy) SetText(name, text string) error {
 	}
 	f, ok := fields[name]
 	if !s.Replay || !ok {
-		return fmt.Errorf("setting %s: replay cannot vary it: it changes the work itself, which only a new recording shows (%s)",
+		return fmt.Errorf("setting %s: replay cannot vary it: it changes the work itself, "+
+			"which only a new recording shows (%s)",
 			name, s.Doc)
 	}
 	canon, err := s.Parse(text)

@@ -26,7 +26,8 @@ type Wait struct {
 func (e *DeadlockError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
-		"deadlock at %.3f s of virtual time: %d partitions are not finished and nothing can go on", e.AtNS/1e9, e.Unfinished)
+		"deadlock at %.3f s of virtual time: %d partitions are not finished and nothing can go on",
+		e.AtNS/1e9, e.Unfinished)
 	for _, w := range e.Waits {
 		fmt.Fprintf(&b, "; %d wait for %s, first %s", w.Count, w.For, w.First)
 		if w.HeldBy != "" {

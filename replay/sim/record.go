@@ -14,7 +14,8 @@ import (
 // a *DeadlockError, or says why the run cannot be kept.
 func Record(m *pipeline.Model, d Draw) (*trace.Data, Stats, error) {
 	if n := m.Policy.Jobs * m.Policy.Partitions; n > maxRecorded {
-		return nil, Stats{}, fmt.Errorf("record simulation: %d partitions are more than the %d that a simulated trace holds", n, maxRecorded)
+		return nil, Stats{}, fmt.Errorf("record simulation: %d partitions are more "+
+			"than the %d that a simulated trace holds", n, maxRecorded)
 	}
 	s, err := newSimulator(m, true)
 	if err != nil {

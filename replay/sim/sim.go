@@ -54,7 +54,7 @@ type Simulator struct {
 	seq    uint32
 	timers timerHeap
 	shares shares
-	ents   []entity // partitions by (job, partition), then jobs, then workers, then one for Memory.Later
+	ents   []entity // partitions by (job, partition), jobs, workers, one for Memory.Later
 	ready  []int32  // to be continued now; a stack of waves, see drain
 	head   int
 	ended  int // 1 + the class whose first service has just ended, 0: the first timer; or nothing
@@ -127,8 +127,9 @@ func (s *Simulator) makeQueues(m *pipeline.Model) {
 	s.senders = newWaitQueue(priority, n)
 	s.receivers = newWaitQueue(false, int(s.nWorkers))
 	for range m.Policy.Devices {
-		s.locks = append(s.locks, gate{capacity: m.Machine.LockCapacity, wait: newWaitQueue(false,
-			int(m.Policy.GPUWorkers))})
+		s.locks = append(s.locks, gate{
+			capacity: m.Machine.LockCapacity, wait: newWaitQueue(false, int(m.Policy.GPUWorkers)),
+		})
 	}
 }
 

@@ -36,10 +36,9 @@ type tape struct {
 // need. The error is a *DeadlockError or says that the run is too large to be kept.
 func (s *Simulator) record(d Draw) (*trace.Data, Stats, error) {
 	s.tape = &tape{
-		data: &trace.Data{}, ids: make([]map[int32]int64,
-			len(s.ents)), last: map[int64]int{}, open: make([]int, len(s.ents)),
-		jobs: make([]int, s.nJobs), slotOf: make([]int32,
-			len(s.ents)), known: s.prog.model.Memory.Law != pipeline.LawNone,
+		data: &trace.Data{}, ids: make([]map[int32]int64, len(s.ents)), last: map[int64]int{},
+		open: make([]int, len(s.ents)), jobs: make([]int, s.nJobs),
+		slotOf: make([]int32, len(s.ents)), known: s.prog.model.Memory.Law != pipeline.LawNone,
 	}
 	for i := range s.tape.open {
 		s.tape.open[i], s.tape.slotOf[i] = -1, -1
@@ -258,10 +257,9 @@ func (t *tape) queue(s *Simulator, r resource, event string, id int32, op operat
 	}
 	t.number(r, event, id)
 	row := trace.QueueEvent{
-		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Resource: t.name(s, r,
-			id), Event: event,
-		Worker: t.worker(s,
-			id), Amount: op.amount, LevelAfter: op.level, WaitingAfter: int64(op.waiting),
+		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Resource: t.name(s, r, id),
+		Event: event, Worker: t.worker(s, id), Amount: op.amount, LevelAfter: op.level,
+		WaitingAfter: int64(op.waiting),
 	}
 	row.Job, row.Partition = t.owner(s, id)
 	if s.policy.QueueOrder == pipeline.OrderPriority && (r == resourcePermit ||
