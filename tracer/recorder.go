@@ -227,8 +227,8 @@ func makeEmpty(dir string) (made bool, err error) {
 	return made, err
 }
 
-// removeStarted removes what a failed start left in dir, and dir where it is new, so that the next try
-// finds it as this one did.
+// removeStarted removes what a failed start left in dir, and dir where it is new, so that the next
+// try finds it as this one did.
 func removeStarted(dir string, made bool) error {
 	err := os.RemoveAll(filepath.Join(dir, journalFolder))
 	if rerr := os.Remove(filepath.Join(dir, "manifest.json")); !errors.Is(rerr, fs.ErrNotExist) {

@@ -285,8 +285,8 @@ func recovered(t *testing.T, dir, witness string) int64 {
 		t.Errorf("%d open spans, ledger %+v", open, rec)
 	}
 	if rec.DamagedJournal != "" || len(rec.Warnings) > 0 {
-		t.Errorf("a kill alone damages nothing: journal kept at %q, warnings %q", rec.DamagedJournal,
-			rec.Warnings)
+		t.Errorf("a kill alone damages nothing: journal kept at %q, warnings %q",
+			rec.DamagedJournal, rec.Warnings)
 	}
 	return open
 }

@@ -17,9 +17,9 @@ import (
 )
 
 // FromEnv makes the exporter that the standard variables ask for; nil where they ask for none. It
-// contacts nobody: a collector that is not there shows in Stats. A variable that makes no sense is an
-// error. From then on the OpenTelemetry libraries' log lines and errors, of the whole program, go to
-// Stats.LastError instead of stderr.
+// contacts nobody: a collector that is not there shows in Stats. A variable that makes no sense is
+// an error. From then on the OpenTelemetry libraries' log lines and errors, of the whole program,
+// go to Stats.LastError instead of stderr.
 //
 // Read here: OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER (none, or otlp),
 // OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT and _PROTOCOL (grpc | http/protobuf, the default),

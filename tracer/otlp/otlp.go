@@ -33,7 +33,7 @@ type Stats struct {
 	Spans     int64  // ended and meant for the collector
 	Delivered int64  // of these, taken by it
 	Dropped   int64  // of these, neither delivered nor waiting
-	LastError string // why the last batch was not delivered, or what else went wrong; "" for nothing
+	LastError string // why a batch was not delivered, or what else went wrong; "" for nothing
 }
 
 // Exporter is a SpanProcessor that queues ended spans and sends them in batches from a goroutine of

@@ -12,7 +12,8 @@ import (
 
 var tableNames = []string{"spans", "buffers", "queues", "samples"}
 
-// TestListed: the manifest lists each table as it stands on disk, and a Trace does not show the list.
+// TestListed: the manifest lists each table as it stands on disk, and a Trace does not show the
+// list.
 func TestListed(t *testing.T) {
 	dir := written(t)
 	m, err := ReadManifest(dir)
@@ -117,8 +118,8 @@ func TestForeignTable(t *testing.T) {
 	fileErrorWith(t, openError(dir), "queues.parquet", "manifest lists", "another trace")
 }
 
-// TestVerifiedAtEnd: of a table too large to check when it is opened, the digest is checked when all
-// rows were read.
+// TestVerifiedAtEnd: of a table too large to check when it is opened, the digest is checked when
+// all rows were read.
 func TestVerifiedAtEnd(t *testing.T) {
 	tr, err := Open(unlisted(t))
 	if err != nil {
@@ -202,7 +203,8 @@ func TestHints(t *testing.T) {
 		{errThrift, "damaged", "may be whole"},
 		{nil, "damaged", "may be whole"},
 	} {
-		if hint := hintFor(c.err); !strings.Contains(hint, c.want) || strings.Contains(hint, c.lack) {
+		hint := hintFor(c.err)
+		if !strings.Contains(hint, c.want) || strings.Contains(hint, c.lack) {
 			t.Errorf("%v: %q", c.err, hint)
 		}
 	}

@@ -11,18 +11,18 @@ import (
 // Reasons of losses that reading a journal finds, besides those that its writer counted
 // (journal.LossReasons, journal.MissingEvents).
 const (
-	LossTorn            = "torn"             // records half written: at a kill these were never acknowledged
+	LossTorn            = "torn"             // records half written; at a kill never acknowledged
 	LossMissingBlocks   = "missing_blocks"   // blocks (of up to 63 records) that are not there
 	LossMissingBytes    = "missing_bytes"    // by which segments are shorter than they were made
 	LossMissingSegments = "missing_segments" // segments that are not there
 	LossDamagedBytes    = "damaged_bytes"    // bytes of segments that could not be used
 	LossDamagedSource   = "damaged_source"   // sources of which nothing could be read
-	LossUnresolvedWord  = "unresolved_word"  // words whose text is missing; they read "?" and a number
+	LossUnresolvedWord  = "unresolved_word"  // words without their text; they read "?" and a number
 	LossStrayEnd        = "stray_end"        // ends of spans whose begin is missing
 )
 
-// uncounted says of what a loss is a count where it is not of events: nobody knows how many of these
-// stood there.
+// uncounted says of what a loss is a count where it is not of events: nobody knows how many of
+// these stood there.
 var uncounted = map[string]string{
 	LossMissingBlocks: "missing blocks", LossMissingBytes: "missing bytes",
 	LossMissingSegments: "missing segments", LossDamagedBytes: "unusable bytes",
@@ -80,15 +80,15 @@ func unknownLosses(m *Manifest) []string {
 	var out []string
 	for _, l := range m.Loss {
 		if what, ok := uncounted[l.Reason]; ok {
-			out = append(out, fmt.Sprintf("source %s: %s: %d; how many events stood there is unknown",
-				l.Writer, what, l.Count))
+			out = append(out, fmt.Sprintf(
+				"source %s: %s: %d; how many events stood there is unknown", l.Writer, what, l.Count))
 		}
 	}
 	return out
 }
 
-// damagedJournal tells whether the trace was sealed from a journal that somebody may want to look at
-// again: more is missing than a kill explains, or nothing at all could be read.
+// damagedJournal tells whether the trace was sealed from a journal that somebody may want to look
+// at again: more is missing than a kill explains, or nothing at all could be read.
 func (m *Manifest) damagedJournal() bool {
 	empty := !slices.ContainsFunc(m.Tables, func(t Table) bool { return t.Rows > 0 })
 	return slices.ContainsFunc(m.Loss, func(l Loss) bool {

@@ -56,8 +56,8 @@ type Manifest struct {
 	SealedBy   string       `json:"sealed_by,omitempty"` // "" while recording
 	ProcessEnd string       `json:"process_end,omitempty"`
 	EndReason  string       `json:"end_reason,omitempty"`
-	// Tables lists the files of a sealed trace. Writing a trace sets it; a Trace does not show it: it is
-	// about the files, not about what was recorded.
+	// Tables lists the files of a sealed trace. Writing a trace sets it; a Trace does not show it:
+	// it is about the files, not about what was recorded.
 	Tables []Table `json:"tables,omitempty"`
 	// Checksum stands last in the file: SHA-256 of the file's bytes with these digits as zeros. It is set in
 	// files only, "" in memory. A file without one (made by hand) is read as it stands.

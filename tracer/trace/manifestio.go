@@ -82,8 +82,8 @@ func checksum(text []byte, digits string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// endsInDigest tells whether the last value is one like a checksum: where there is no checksum, that is
-// one whose key is damaged.
+// endsInDigest tells whether the last value is one like a checksum: where there is no checksum,
+// that is one whose key is damaged.
 func endsInDigest(text []byte) bool {
 	text, ok := bytes.CutSuffix(bytes.TrimSpace(text), []byte("}"))
 	text, ok2 := bytes.CutSuffix(bytes.TrimSpace(text), []byte(`"`))

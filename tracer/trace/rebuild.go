@@ -61,8 +61,8 @@ func guessedResource(e *QueueEvent) *Resource {
 	return r
 }
 
-// fill puts what was found into the manifest. The capacity of a resource is the highest level that it
-// had: the least that it can have been.
+// fill puts what was found into the manifest. The capacity of a resource is the highest level that
+// it had: the least that it can have been.
 func (b *rebuilder) fill(m *Manifest) {
 	for _, r := range b.resources {
 		if level := b.highest[r.Name]; level > 0 {

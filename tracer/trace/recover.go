@@ -48,8 +48,8 @@ func (r Recovery) MarshalJSON() ([]byte, error) {
 }
 
 // Recover seals what a killed run left in dir. It refuses with ErrLiving while a writer lives; a
-// trace that is already sealed and whole is no error, and says so. A trace without a readable manifest
-// gets one from its journal, with a warning. A damaged journal is kept beside the trace.
+// trace that is already sealed and whole is no error, and says so. A trace without a readable
+// manifest gets one from its journal, with a warning. A damaged journal is kept beside the trace.
 func Recover(dir string, opts RecoverOptions) (*Recovery, error) {
 	r, err := seal(dir, SealOptions{
 		ProcessEnd: opts.ProcessEnd, Reason: opts.Reason,

@@ -23,7 +23,8 @@ func fileRows[T any](t *tableFile, columns []column) iter.Seq2[*T, error] {
 		}
 		defer reader.close()
 		w := rowWalk[T]{
-			t: t, columns: columns, chunks: make([]chunk, len(columns)), batch: make([]T, batchRows),
+			t: t, columns: columns, chunks: make([]chunk, len(columns)),
+			batch: make([]T, batchRows),
 		}
 		for g := range t.meta.RowGroups {
 			if err = t.readGroup(reader, w.chunks, g, columns); err == nil {
@@ -106,7 +107,8 @@ func checkNulls(c *column, kind reflect.Kind, ints []int64) error {
 	return nil
 }
 
-// fillField copies a column's values into the field of that kind at base of rows stride bytes apart.
+// fillField copies a column's values into the field of that kind at base of rows stride bytes
+// apart.
 func fillField(base unsafe.Pointer, stride uintptr, kind reflect.Kind, c *chunk) {
 	switch kind {
 	case reflect.String:

@@ -60,7 +60,8 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	rec, serr := sealJournal(dir, m, opts)
 	if serr == nil && err != nil {
 		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the manifest could not be read and was "+
-			"made anew: settings are gone, a resource's capacity is the highest level it had: %v", err))
+			"made anew: settings are gone, a resource's capacity is the highest level it had: %v",
+			err))
 	}
 	return rec, serr
 }

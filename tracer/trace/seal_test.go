@@ -380,8 +380,14 @@ func TestRecoverDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, journal.MissingEvents, true},
-		{"segment gone", func(t *testing.T, dir string) { os.Remove(segment(dir)) }, LossDamagedSource, true},
-		{"head damaged", func(t *testing.T, dir string) { flip(t, segment(dir), 30) }, LossDamagedBytes, true},
+		{
+			"segment gone", func(t *testing.T, dir string) { os.Remove(segment(dir)) },
+			LossDamagedSource, true,
+		},
+		{
+			"head damaged", func(t *testing.T, dir string) { flip(t, segment(dir), 30) },
+			LossDamagedBytes, true,
+		},
 		{"no manifest", func(t *testing.T, dir string) { os.Remove(manifestPath(dir)) }, "", false},
 		{"broken manifest", func(t *testing.T, dir string) {
 			os.WriteFile(manifestPath(dir),
@@ -448,8 +454,8 @@ func checkKept(t *testing.T, rec *Recovery, kept bool) {
 	}
 }
 
-// TestRecoverUnclosed: of a killed writer's journal nobody knows how many events a missing part held.
-// That is counted in bytes, and said.
+// TestRecoverUnclosed: of a killed writer's journal nobody knows how many events a missing part
+// held. That is counted in bytes, and said.
 func TestRecoverUnclosed(t *testing.T) {
 	r := newRecording(t)
 	j := r.source("main", 0)
@@ -458,7 +464,8 @@ func TestRecoverUnclosed(t *testing.T) {
 		r.life(j, n, true)
 	}
 	dir := killed(t, r)
-	if err := os.Truncate(filepath.Join(dir, "journal", "main", "000000.seg"), 100_000); err != nil {
+	segment := filepath.Join(dir, "journal", "main", "000000.seg")
+	if err := os.Truncate(segment, 100_000); err != nil {
 		t.Fatal(err)
 	}
 	rec, err := Recover(dir, RecoverOptions{})
@@ -474,8 +481,8 @@ func TestRecoverUnclosed(t *testing.T) {
 	checkKept(t, rec, true)
 }
 
-// TestRecoverSealed: a sealed trace with a damaged table is an error, and its journal stays where one
-// is left.
+// TestRecoverSealed: a sealed trace with a damaged table is an error, and its journal stays where
+// one is left.
 func TestRecoverSealed(t *testing.T) {
 	r := newRecording(t)
 	j := r.source("main", 0)

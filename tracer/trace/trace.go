@@ -62,7 +62,8 @@ func checkDir(dir string) error {
 	case err != nil:
 		return fileError(dir, "", hintFor(err), err)
 	case !info.IsDir():
-		return fileError(dir, "it is not a directory", "a trace is a directory NAME.hw", ErrNotTrace)
+		return fileError(dir, "it is not a directory", "a trace is a directory NAME.hw",
+			ErrNotTrace)
 	}
 	return nil
 }

@@ -193,8 +193,9 @@ func newTable[T, D any, P diskRow[T, D]](dir, table string) (*tableWriter[T, D, 
 	}
 	const inFlight = 8
 	w := &tableWriter[T, D, P]{
-		table: table, file: &digestFile{File: f, hash: sha256.New()}, path: path, batch: make([]T, 0, writeBatch),
-		work: make(chan []T, inFlight), free: make(chan []T, inFlight), ended: make(chan error, 1),
+		table: table, file: &digestFile{File: f, hash: sha256.New()}, path: path,
+		batch: make([]T, 0, writeBatch),
+		work:  make(chan []T, inFlight), free: make(chan []T, inFlight), ended: make(chan error, 1),
 	}
 	for range inFlight - 1 {
 		w.free <- make([]T, 0, writeBatch)
