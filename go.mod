@@ -7,6 +7,7 @@ require (
 	github.com/alecthomas/kong v1.17.0 // command-line grammar, help
 	github.com/consensys/gnark v0.14.0 // circuit frontend, key types, verifier; exact version: its public types are our key format
 	github.com/consensys/gnark-crypto v0.19.2 // curve, NTT and MSM on the CPU; gnark v0.14.0 is released with the v0.19 line
+	github.com/go-logr/logr v1.4.4 // OpenTelemetry reports its own faults through it
 	github.com/google/go-cmp v0.7.0 // tests: readable differences
 	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b // pprof profiles of what held the memory
 	github.com/jedib0t/go-pretty/v6 v6.9.2 // tables on a terminal
@@ -39,7 +40,6 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
-	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect

@@ -356,12 +356,18 @@ func TestBudgetBounds(t *testing.T) {
 		defer close(done)
 		u.run(context.Background())
 	}()
-	waitFor(t, func() bool { return u.count.synthesised.Load() == 2 && u.fake.synthesising.Load() == 0 })
-	u.budget.mu.Lock()
-	if u.budget.held != 8*pageBytes || u.budget.waiters.len() != 4 {
-		t.Errorf("%d bytes held, %d waiting, want 8 pages and 4", u.budget.held, u.budget.waiters.len())
+	budget := func() (held, waiting int64) {
+		u.budget.mu.Lock()
+		defer u.budget.mu.Unlock()
+		return u.budget.held, u.budget.waiters.len()
 	}
-	u.budget.mu.Unlock()
+	waitFor(t, func() bool {
+		_, waiting := budget()
+		return waiting == 4 && u.count.synthesised.Load() == 2 && u.fake.synthesising.Load() == 0
+	})
+	if held, _ := budget(); held != 8*pageBytes {
+		t.Errorf("%d bytes held, want 8 pages", held)
+	}
 	close(u.fake.gate)
 	<-done
 	if got := u.count.verified.Load(); got != 6 {

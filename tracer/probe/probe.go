@@ -79,9 +79,9 @@ func (o Options) own() bool { return o.PID == 0 || o.PID == os.Getpid() && o.Pro
 
 // Stats is what a probe did and what it cost.
 type Stats struct {
-	Ticks      int64   // readings of the whole set, the first (in Start) and the last (in Stop) included
-	Late       int64   // ticks that began more than half a period after their time, or were left out for that
-	ReadErrors int64   // files that could be read at Start and not at some tick, counted per tick
+	Ticks      int64 // readings of the whole set, the first (in Start) and the last (in Stop) included
+	Late       int64 // ticks that began more than half a period after their time, or were left out for that
+	ReadErrors int64 // files that could be read at Start and not at some tick, counted per tick
 	// CPU time of a tick on its own thread, mean; 0 where the kernel does not tell it. It is what
 	// sampling takes from the program: on a busy machine a tick's wall time is mostly waiting.
 	MeanNanos    float64
