@@ -1,8 +1,9 @@
 package trace
 
 // The rows as parquet-go writes them: the public rows with a pointer where a null is possible.
-// Words and the small integers that repeat (job, partition, capacity …) go through a dictionary,
-// rising numbers through delta encoding. The order and the names of the columns are those of
+// Words go through a dictionary, integers through delta encoding: a dictionary of integers costs a
+// hash a value, 15 % of sealing, and saves 0.6 B an event. Where a null is possible parquet-go has no delta
+// encoding: there integers that repeat go through a dictionary too. The order and the names of the columns are those of
 // columns.go (a test keeps them equal).
 
 type diskSpan struct {
@@ -44,7 +45,7 @@ type diskBuffer struct {
 	Device             int64  `parquet:"device,delta"`
 	CapacityBytes      *int64 `parquet:"capacity_bytes,optional,dict"`
 	ResidentBytes      *int64 `parquet:"resident_bytes,optional,dict"`
-	DeltaBytes         int64  `parquet:"delta_bytes,dict"`
+	DeltaBytes         int64  `parquet:"delta_bytes,delta"`
 	DeltaResidentBytes *int64 `parquet:"delta_resident_bytes,optional,dict"`
 	Estimated          bool   `parquet:"estimated"`
 	Job                int64  `parquet:"job,delta"`
@@ -63,8 +64,8 @@ type diskQueue struct {
 	Job          int64  `parquet:"job,delta"`
 	Partition    int64  `parquet:"partition,delta"`
 	Worker       int64  `parquet:"worker,delta"`
-	Priority     int64  `parquet:"priority,dict"`
-	Amount       int64  `parquet:"amount,dict"`
+	Priority     int64  `parquet:"priority,delta"`
+	Amount       int64  `parquet:"amount,delta"`
 	LevelAfter   *int64 `parquet:"level_after,optional,dict"`
 	WaitingAfter *int64 `parquet:"waiting_after,optional,dict"`
 	SpanID       int64  `parquet:"span_id,delta"`
