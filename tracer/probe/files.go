@@ -81,37 +81,37 @@ func inProc(name string, f format, slow bool) fileInfo {
 	return fileInfo{"/proc/" + name, dirProc, []string{name}, f, slow}
 }
 
-func inCgroup(version string, d dir, name string, f format) fileInfo {
-	return fileInfo{"cgroup " + version + " " + name, d, []string{name}, f, false}
+func inCgroup(version string, d dir, name string, f format, slow bool) fileInfo {
+	return fileInfo{"cgroup " + version + " " + name, d, []string{name}, f, slow}
 }
 
 var files = [fileCount]fileInfo{
 	fileStatm:    inPID("statm", columns, false),
-	fileStatus:   inPID("status", keyed, false),
-	fileStat:     inPID("stat", columns, false),
+	fileStatus:   inPID("status", keyed, true),
+	fileStat:     inPID("stat", columns, true),
 	fileRusage:   {"getrusage", dirNone, nil, rusage, false},
-	fileGo:       {"runtime/metrics", dirNone, nil, gometrics, false},
-	fileCurrent2: inCgroup("v2", dirMem2, "memory.current", single),
-	filePeak2:    inCgroup("v2", dirMem2, "memory.peak", single),
-	fileMax2:     inCgroup("v2", dirMem2, "memory.max", single),
-	fileSwap2:    inCgroup("v2", dirMem2, "memory.swap.current", single),
-	fileEvents2:  inCgroup("v2", dirMem2, "memory.events", keyed),
-	fileCurrent1: inCgroup("v1", dirMem1, "memory.usage_in_bytes", single),
-	filePeak1:    inCgroup("v1", dirMem1, "memory.max_usage_in_bytes", single),
-	fileLimit1:   inCgroup("v1", dirMem1, "memory.limit_in_bytes", single),
-	fileFailcnt1: inCgroup("v1", dirMem1, "memory.failcnt", single),
-	fileOOM1:     inCgroup("v1", dirMem1, "memory.oom_control", keyed),
+	fileGo:       {"runtime/metrics", dirNone, nil, gometrics, true},
+	fileCurrent2: inCgroup("v2", dirMem2, "memory.current", single, false),
+	filePeak2:    inCgroup("v2", dirMem2, "memory.peak", single, true),
+	fileMax2:     inCgroup("v2", dirMem2, "memory.max", single, true),
+	fileSwap2:    inCgroup("v2", dirMem2, "memory.swap.current", single, true),
+	fileEvents2:  inCgroup("v2", dirMem2, "memory.events", keyed, true),
+	fileCurrent1: inCgroup("v1", dirMem1, "memory.usage_in_bytes", single, false),
+	filePeak1:    inCgroup("v1", dirMem1, "memory.max_usage_in_bytes", single, true),
+	fileLimit1:   inCgroup("v1", dirMem1, "memory.limit_in_bytes", single, true),
+	fileFailcnt1: inCgroup("v1", dirMem1, "memory.failcnt", single, true),
+	fileOOM1:     inCgroup("v1", dirMem1, "memory.oom_control", keyed, true),
 	fileLimiter: {
 		"an ancestor's memory.current or memory.usage_in_bytes", dirLimiter,
 		[]string{"memory.current", "memory.usage_in_bytes"},
 		single, false,
 	},
-	fileCPU2:     inCgroup("v2", dirCPU2, "cpu.stat", keyed),
-	fileCPU1:     inCgroup("v1", dirCPU1, "cpu.stat", keyed),
-	filePSIMem2:  inCgroup("v2", dirMem2, "memory.pressure", stalls),
-	filePSICPU2:  inCgroup("v2", dirMem2, "cpu.pressure", stalls),
-	filePSIIO2:   inCgroup("v2", dirMem2, "io.pressure", stalls),
-	filePSIMem:   inProc("pressure/memory", stalls, false),
+	fileCPU2:     inCgroup("v2", dirCPU2, "cpu.stat", keyed, true),
+	fileCPU1:     inCgroup("v1", dirCPU1, "cpu.stat", keyed, true),
+	filePSIMem2:  inCgroup("v2", dirMem2, "memory.pressure", stalls, true),
+	filePSICPU2:  inCgroup("v2", dirMem2, "cpu.pressure", stalls, true),
+	filePSIIO2:   inCgroup("v2", dirMem2, "io.pressure", stalls, true),
+	filePSIMem:   inProc("pressure/memory", stalls, true),
 	filePSICPU:   inProc("pressure/cpu", stalls, true),
 	filePSIIO:    inProc("pressure/io", stalls, true),
 	fileMeminfo:  inProc("meminfo", keyed, true),
