@@ -36,7 +36,7 @@ var magic = [8]byte{'H', 'W', 'J', 'R', 'N', 'L', '\r', '\n'}
 const (
 	minSegmentBytes     = headerBytes + 4*BlockBytes
 	maxSegmentBytes     = 1 << 30
-	defaultSegmentBytes = 4 << 20
+	defaultSegmentBytes = 1 << 20
 )
 
 type segmentHeader struct {

@@ -23,7 +23,7 @@ type Options struct {
 	Base            uint32 // number of the source in its trace: see ClaimBase
 	AnchorMonotonic int64  // CLOCK_MONOTONIC ns of time 0
 	AnchorUnix      int64  // unix ns of time 0
-	SegmentBytes    int64  // 0: 4 MiB. Rounded up to whole blocks
+	SegmentBytes    int64  // 0: 1 MiB. Rounded up to whole blocks
 	Writers         int    // 0: by the number of CPUs. Rounded up to a power of two
 	Space           Space  // nil: the disk
 	// OnMapped is told how many bytes of segments are mapped, whenever that changes, by a goroutine
