@@ -95,7 +95,7 @@ def test_postmortem_agrees_with_analyze(run):
     assert results["peak_rss_bytes"] == report["peak_rss_bytes"]
     assert results["makespan_ns"] == report["makespan_ns"]
     assert results["proof_interval_ns"] == pytest.approx(report["proof_interval_ns"], abs=1)
-    assert results["rho"] == pytest.approx(report["rho"], rel=1e-3)
+    assert results["rho"] == pytest.approx(report["rho"], rel=1e-6)
     peak = report["memory"]["peak"]
     assert results["peak_time_ns"] == peak["time_ns"]
     assert results["peak_by_class_bytes"] == shares(report, "by_class")
