@@ -32,7 +32,7 @@ const DefaultHz = 20
 // slowHz bounds the rate at which all but the cheapest files are read. statm, getrusage and the cgroup's usage take a
 // few microseconds and carry the curve of memory and faults; the rest took 180 µs of CPU a tick beside a
 // prover, 0.8 % of one that has a CPU to share.
-const slowHz = 5
+const slowHz = 2
 
 // Options say what to sample, how often, and where the kernel's files are. The zero value samples this process
 // 20 times a second.
