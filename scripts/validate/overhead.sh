@@ -6,4 +6,4 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 scripts/go.sh run ./internal/overhead -highwater bin/highwater -pairs 20 -limit 1.01 -- \
-	--circuit label --log-size 16 --jobs 2 --partitions 4 --sample-hz 10 "$@"
+	--circuit label --log-size 16 --jobs 2 --partitions 2 --sample-hz 10 "$@"
