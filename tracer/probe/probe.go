@@ -35,7 +35,7 @@ const DefaultHz = 20
 const slowHz = 2
 
 // Options say what to sample, how often, and where the kernel's files are. The zero value samples this process
-// 20 times a second.
+// 20 times a second, of which the costly files twice (slowHz).
 type Options struct {
 	Hz     float64 // ticks a second; 0 means DefaultHz
 	PID    int     // the process to sample; 0 means this one

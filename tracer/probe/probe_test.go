@@ -157,7 +157,7 @@ func TestPeriod(t *testing.T) {
 	}
 }
 
-// TestSlowFilesAreReadLessOften checks the stride of a fast probe: host files at slowHz, the process at every tick.
+// TestSlowFilesAreReadLessOften checks the stride of a fast probe: costly files at slowHz, the cheapest at every tick.
 func TestSlowFilesAreReadLessOften(t *testing.T) {
 	seen := map[string]int{}
 	p := start(t, sinkFunc(func(metric string, _ float64) { seen[metric]++ }), manual)
