@@ -105,13 +105,13 @@ func (j *Journal) refill() {
 // leaveOldBlocks takes idle writers off blocks in segments that are full, so that these can be
 // unmapped.
 func (j *Journal) leaveOldBlocks() {
-	current := j.current.Load()
 	for i := range j.shards {
 		s := &j.shards[i]
 		if !s.state.CompareAndSwap(shardFree, shardHeld) {
 			continue
 		}
-		if s.block != nil && s.seg != current {
+		// Read while s is held: an older answer would take a block of the newest segment for old.
+		if s.block != nil && s.seg != j.current.Load() {
 			j.finishBlock(s)
 		}
 		s.release()
