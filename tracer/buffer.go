@@ -34,6 +34,13 @@ func (r *Recorder) Alloc(spec BufferSpec) Buffer {
 	if r == nil {
 		return Buffer{}
 	}
+	b := r.newBuffer(spec)
+	b.record(journal.BufferAlloc)
+	return b
+}
+
+// newBuffer is a buffer of which nothing is recorded yet.
+func (r *Recorder) newBuffer(spec BufferSpec) Buffer {
 	n := r.buffers.Add(1)
 	space, _ := journal.Index(journal.Spaces, spec.Space)
 	b := Buffer{rec: r, id: r.idBase | int64(n), last: -1 << 63}
@@ -45,7 +52,6 @@ func (r *Recorder) Alloc(spec BufferSpec) Buffer {
 		b.at.Extra = 1
 	}
 	b.own(spec.Owner)
-	b.record(journal.BufferAlloc)
 	return b
 }
 
@@ -55,8 +61,9 @@ func (b *Buffer) own(o Owner) {
 }
 
 // record appends an event with the buffer's present state.
-func (b *Buffer) record(event uint8) {
-	now := b.rec.j.Now()
+func (b *Buffer) record(event uint8) { b.recordAt(event, b.rec.j.Now()) }
+
+func (b *Buffer) recordAt(event uint8, now int64) {
 	if now <= b.last {
 		now = b.last + 1
 	}
