@@ -19,12 +19,22 @@ var Segments = []string{
 
 // Model is a whole pipeline. Its zero value is not valid; see Validate.
 type Model struct {
-	Name    string  `toml:"name"`
-	Source  string  `toml:"source,omitempty"` // where the numbers come from
-	Policy  Policy  `toml:"policy"`
-	Machine Machine `toml:"machine"`
-	Memory  Memory  `toml:"memory"`
-	Stages  []Stage `toml:"stage"`
+	Name      string    `toml:"name"`
+	Source    string    `toml:"source,omitempty"` // where the numbers come from
+	Policy    Policy    `toml:"policy"`
+	Arrivals  Arrivals  `toml:"arrivals"`
+	Batch     Batch     `toml:"batch"`
+	Dispatch  Dispatch  `toml:"dispatch"`
+	Admission Admission `toml:"admission"`
+	Pacer     Pacer     `toml:"pacer"`
+	Machine   Machine   `toml:"machine"`
+	Memory    Memory    `toml:"memory"`
+	Stages    []Stage   `toml:"stage"`
+	Locks     []Lock    `toml:"lock,omitempty"`   // besides the devices' locks
+	Cached    []Cached  `toml:"cached,omitempty"` // what jobs need in memory and share
+	Pools     []Pool    `toml:"pool,omitempty"`   // what keeps freed buffers for reuse
+	Follows   []Follow  `toml:"follow,omitempty"` // settings that follow from others
+	Fixed     []Fixed   `toml:"fixed,omitempty"`  // settings that the variant does not have
 	// pool of job ways; empty means jobs do nothing of their own
 	Jobs       []Job       `toml:"job,omitempty"`
 	Partitions []Partition `toml:"partition"` // the pool
@@ -37,15 +47,29 @@ type Machine struct {
 	// LockCapacity is how many GPU workers may hold one device's lock at once; 0 means there is no
 	// lock.
 	LockCapacity int64 `toml:"lock_capacity"`
+	// LockScope is from where to where a device's lock is held: LockGPU, or LockWorker.
+	LockScope string `toml:"lock_scope,omitempty"`
+	// OneLock says that all devices share one lock.
+	OneLock bool `toml:"one_lock,omitempty"`
+	// MemoryBandwidth is what the stages share, in bytes a ns (GB/s); 0 means that it is not short.
+	MemoryBandwidth float64 `toml:"memory_bandwidth,omitempty"`
 	// Finalisers is how many partitions may be between the GPU worker and their last free at once.
 	Finalisers Bound `toml:"finalisers"`
 	// TurnaroundNS passes between a GPU worker's end of one partition and its next receive.
 	TurnaroundNS float64 `toml:"turnaround_ns"`
 }
 
-// Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while the
-// cores suffice for all; else the cores are shared in proportion to Weight, no service getting more
-// than Parallelism cores.
+// Scopes of a device's lock.
+const (
+	LockGPU    = ""       // the gpu segment, and split without split_proving
+	LockWorker = "worker" // as long as the GPU worker holds the partition
+)
+
+// Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while
+// cores and memory bandwidth suffice for all; else they are shared in proportion to Weight, no
+// service getting more than Parallelism cores (see Rates). Besides, services slow each other down
+// in proportion to Pressure, without a bound: a service's rate is divided by
+// 1 + Sensitivity * (pressure of all services now - its own).
 type Stage struct {
 	Name string `toml:"name"`
 	// cores a service uses alone; 0 means that it uses none and never slows
@@ -53,6 +77,17 @@ type Stage struct {
 	Weight      float64 `toml:"weight,omitempty"` // share when cores are short; 0 means Parallelism
 	// further log-normal spread of a service: standard deviation over mean
 	CV float64 `toml:"cv,omitempty"`
+	// log-normal spread of the stage's mean between runs (drawn once a draw): what is not known of it
+	Uncertainty float64 `toml:"uncertainty,omitempty"`
+	// bytes a ns (GB/s) that a service moves alone; 0 means that it never waits for memory
+	Bandwidth   float64 `toml:"bandwidth,omitempty"`
+	Pressure    float64 `toml:"pressure,omitempty"`    // what a service adds to the load on memory
+	Sensitivity float64 `toml:"sensitivity,omitempty"` // slow-down by one unit of others' pressure
+	// services at once; 0 means no bound
+	Workers int64 `toml:"workers,omitempty"`
+	// share of the work that a merged batch does once for each of its jobs
+	BatchShare float64 `toml:"batch_share,omitempty"`
+	Source     string  `toml:"source,omitempty"` // where the stage's numbers come from
 }
 
 // Piece is one stage of one partition or job, or a gap (Stage is "").
@@ -82,9 +117,13 @@ type Partition struct {
 	Partition    int64 `toml:"partition"` //
 	SettledBytes int64 `toml:"settled_bytes"`
 	// of these, given back to the budget after the gpu segment
-	EarlyBytes int64   `toml:"early_bytes"`
-	EarlyFree  []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
-	Pieces     []Piece `toml:"piece"`                //
+	EarlyBytes int64 `toml:"early_bytes"`
+	// what it reserves of the byte budget, and gives back of that after the gpu segment; 0 means
+	// SettledBytes and EarlyBytes
+	ReserveBytes      int64   `toml:"reserve_bytes,omitempty"`
+	ReserveEarlyBytes int64   `toml:"reserve_early_bytes,omitempty"`
+	EarlyFree         []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
+	Pieces            []Piece `toml:"piece"`                //
 }
 
 // Job is what a job does beside its partitions: before they are dispatched and after the last one's
@@ -115,6 +154,9 @@ type Memory struct {
 	Slope     float64 `toml:"slope,omitempty"`
 	// largest cpu_scratch before the first job
 	ScratchHigh int64 `toml:"scratch_high_bytes,omitempty"`
+	// log-normal spread of RSS less Base between runs (drawn once a draw), and a spread in bytes
+	Uncertainty      float64 `toml:"uncertainty,omitempty"`
+	UncertaintyBytes int64   `toml:"uncertainty_bytes,omitempty"`
 	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so
 	// far, because the runtime keeps what it once needed: then live bytes count the pool instead of
 	// what is cut from it.
