@@ -11,9 +11,11 @@ import (
 	"highwater/replay/sim"
 )
 
-// drawPlan is a number of simulations of one model.
+// drawPlan is a number of simulations of the variants of one model: draw i is of model i modulo
+// their number.
 type drawPlan struct {
-	model     *pipeline.Model
+	models    []*pipeline.Model
+	workers   int // goroutines, 0 for one a CPU
 	n         int
 	seed      uint64
 	bootstrap bool
@@ -36,7 +38,11 @@ func mix(x uint64) uint64 {
 func (p *drawPlan) run(ctx context.Context) ([]sim.Stats, error) {
 	out := make([]sim.Stats, p.n)
 	w := &drawWork{plan: p, out: out}
-	workers := min(p.n, runtime.GOMAXPROCS(0))
+	workers := p.workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = min(p.n, workers)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() { w.work(ctx) })
@@ -53,18 +59,28 @@ type drawWork struct {
 	plan *drawPlan
 	out  []sim.Stats
 
-	mu   sync.Mutex
-	next int
-	done int
-	err  error
+	mu    sync.Mutex
+	next  int // draws given out
+	model int // of which draws are given out now
+	draw  int // the next of them
+	done  int
+	err   error
 }
 
 func (w *drawWork) work(ctx context.Context) {
-	s, err := sim.New(w.plan.model)
+	var s *sim.Simulator
+	var err error
+	compiled := -1 // the model that s is of
 	for err == nil && ctx.Err() == nil {
 		i, ok := w.take()
 		if !ok {
 			return
+		}
+		if model := i % len(w.plan.models); model != compiled {
+			compiled = model
+			if s, err = sim.New(w.plan.models[model]); err != nil {
+				break
+			}
 		}
 		if w.out[i], err = s.Run(w.plan.draw(i)); err == nil {
 			w.finish()
@@ -73,14 +89,21 @@ func (w *drawWork) work(ctx context.Context) {
 	w.fail(err)
 }
 
+// take gives out the draws of one model after those of another, so that few compile the same.
 func (w *drawWork) take() (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.next >= w.plan.n || w.err != nil {
 		return 0, false
 	}
+	if w.draw >= w.plan.n {
+		w.model++
+		w.draw = w.model
+	}
+	i := w.draw
+	w.draw += len(w.plan.models)
 	w.next++
-	return w.next - 1, true
+	return i, true
 }
 
 func (w *drawWork) finish() {
@@ -104,7 +127,8 @@ func (w *drawWork) fail(err error) {
 // bounds of the middle 95 %.
 type spread struct {
 	median, low, high float64
-	index             int // the draw that attains the median
+	low80, high80     float64 // of the middle 80 %
+	index             int     // the draw that attains the median
 }
 
 // spreadOf sorts value(i) over the draws; ok is false where a draw has no value (NaN) or there is
@@ -123,5 +147,7 @@ func spreadOf(n int, value func(i int) float64) (s spread, ok bool) {
 	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
 	at := func(q float64) float64 { return x[order[int(math.Round(q*float64(n-1)))]] }
 	mid := order[(n-1)/2]
-	return spread{median: x[mid], low: at(0.025), high: at(0.975), index: mid}, true
+	return spread{
+		median: x[mid], low: at(0.025), high: at(0.975), low80: at(0.1), high80: at(0.9), index: mid,
+	}, true
 }

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"maps"
 	"math"
 
 	"highwater/internal/units"
@@ -12,15 +11,15 @@ import (
 	"highwater/tracer/trace"
 )
 
-// figures are the draws of one model.
+// figures are the draws of one setting. Draw i is of model i modulo their number.
 type figures struct {
-	model *pipeline.Model
-	stats []sim.Stats
-	off   float64 // bytes by which RSS may lie above or below its law; 0 where not known
+	models []*pipeline.Model
+	stats  []sim.Stats
+	off    float64 // bytes by which RSS may lie above or below its law; 0 where not known
 }
 
 func (f *figures) rss(i int) float64 {
-	if v := f.stats[i].PeakRSSBytes(&f.model.Memory); v != trace.Null {
+	if v := f.stats[i].PeakRSSBytes(&f.models[i%len(f.models)].Memory); v != trace.Null {
 		return float64(v)
 	}
 	return math.NaN()
@@ -41,7 +40,7 @@ func (f *figures) interval(i int) float64 {
 }
 
 func (f *figures) rho(i int) float64 {
-	p := &f.model.Policy
+	p := &f.models[0].Policy
 	if rho, ok := f.stats[i].Rho(p.PartitionWorkers, p.GPUWorkers, p.Devices); ok {
 		return rho
 	}
@@ -49,7 +48,7 @@ func (f *figures) rho(i int) float64 {
 }
 
 func (f *figures) idle(i int) float64 {
-	if x, ok := f.stats[i].GPUIdleRatio(f.model.Policy.GPUWorkers * f.model.Policy.Devices); ok {
+	if x, ok := f.stats[i].GPUIdleRatio(f.models[0].Policy.GPUWorkers * f.models[0].Policy.Devices); ok {
 		return x
 	}
 	return math.NaN()
@@ -67,74 +66,34 @@ func (f *figures) of(value func(i int) float64) (s spread, ok bool) {
 	return spreadOf(len(f.stats), value)
 }
 
-func (r *run) figures(m *pipeline.Model, n int, progress func(int, int)) (*figures, error) {
-	plan := &drawPlan{model: m, n: n, seed: r.opts.Seed, bootstrap: !r.frozen(), progress: progress}
-	stats, err := plan.run(r.ctx)
-	f := &figures{model: m, stats: stats}
-	if e := r.fit.Report.Remainder.ErrorBytes; e != nil {
-		f.off = float64(*e)
-	}
-	return f, err
-}
-
-// predict runs the draws and fills in the prediction.
-func (r *run) predict() (*Prediction, error) {
-	f, err := r.figures(r.model, r.draws, r.opts.Progress)
-	if err != nil {
-		return nil, err
-	}
-	p := &Prediction{
-		Durations: DurationsFitted, Draws: r.draws, Seed: r.opts.Seed,
-		Settings: r.settings(), Warnings: []string{},
-	}
-	if r.frozen() {
-		p.Durations = DurationsRecorded
-	}
-	p.fill(f, r.frozen())
-	p.limit(f, r.opts.MemoryLimit)
-	p.Law = r.law()
-	if p.Recorded, err = r.recorded(); err != nil {
-		return nil, err
-	}
-	same := f
-	if len(r.opts.Set) > 0 {
-		if same, err = r.figures(r.base, r.draws, nil); err != nil {
-			return nil, err
-		}
-	}
-	p.Identity = identity(same, &p.Recorded)
-	p.Warnings = append(p.Warnings, r.warnings(f, same, p)...)
-	if r.opts.Out != "" {
-		middle, _ := f.of(f.peak)
-		if err := r.write(middle.index); err != nil {
-			return nil, err
-		}
-		p.Out = r.opts.Out
-	}
-	return p, nil
-}
-
 // fill takes medians and bounds. Frozen durations have no spread, so their bounds are not known.
 func (p *Prediction) fill(f *figures, frozen bool) {
-	ints := func(value func(int) float64, mid, low, high **int64) {
-		s, ok := f.of(value)
-		if !ok {
-			return
-		}
-		*mid = rounded(s.median)
-		if !frozen {
-			*low, *high = rounded(s.low), rounded(s.high)
+	ints := func(value func(int) float64, to bounds) {
+		if s, ok := f.of(value); ok {
+			to.fill(s, frozen)
 		}
 	}
-	ints(f.rss, &p.PeakRSSBytes, &p.PeakRSSBytesLow, &p.PeakRSSBytesHigh)
-	p.widen(f)
-	ints(f.live, &p.PeakLiveBytes, &p.PeakLiveBytesLow, &p.PeakLiveBytesHigh)
-	ints(f.makespan, &p.MakespanNS, &p.MakespanNSLow, &p.MakespanNSHigh)
-	ints(f.interval, &p.ProofIntervalNS, &p.ProofIntervalNSLow, &p.ProofIntervalNSHigh)
+	rss := bounds{
+		&p.PeakRSSBytes, &p.PeakRSSBytesLow, &p.PeakRSSBytesHigh, &p.PeakRSSBytesLow80,
+		&p.PeakRSSBytesHigh80,
+	}
+	ints(f.rss, rss)
+	rss.widen(f)
+	ints(f.live, bounds{
+		&p.PeakLiveBytes, &p.PeakLiveBytesLow, &p.PeakLiveBytesHigh, &p.PeakLiveBytesLow80,
+		&p.PeakLiveBytesHigh80,
+	})
+	ints(f.makespan, bounds{
+		&p.MakespanNS, &p.MakespanNSLow, &p.MakespanNSHigh, &p.MakespanNSLow80, &p.MakespanNSHigh80,
+	})
+	ints(f.interval, bounds{
+		&p.ProofIntervalNS, &p.ProofIntervalNSLow, &p.ProofIntervalNSHigh, &p.ProofIntervalNSLow80,
+		&p.ProofIntervalNSHigh80,
+	})
 	if s, ok := f.of(f.rho); ok {
 		p.Rho = &s.median
 		if !frozen {
-			p.RhoLow, p.RhoHigh = &s.low, &s.high
+			p.RhoLow, p.RhoHigh, p.RhoLow80, p.RhoHigh80 = &s.low, &s.high, &s.low80, &s.high80
 		}
 	}
 	if s, ok := f.of(f.idle); ok {
@@ -143,14 +102,27 @@ func (p *Prediction) fill(f *figures, frozen bool) {
 	p.QueueMaxItems = queues(f)
 }
 
+// bounds is where a figure of a prediction goes.
+type bounds struct{ mid, low, high, low80, high80 **int64 }
+
+func (b bounds) fill(s spread, frozen bool) {
+	*b.mid = rounded(s.median)
+	if !frozen {
+		*b.low, *b.high = rounded(s.low), rounded(s.high)
+		*b.low80, *b.high80 = rounded(s.low80), rounded(s.high80)
+	}
+}
+
 // widen makes the bounds of RSS those of the draws with the error of its law.
-func (p *Prediction) widen(f *figures) {
+func (b bounds) widen(f *figures) {
 	s, ok := f.of(f.rssOff)
-	if !ok || p.PeakRSSBytesLow == nil {
+	if !ok || *b.low == nil {
 		return
 	}
-	*p.PeakRSSBytesLow = min(*p.PeakRSSBytesLow, *rounded(s.low))
-	*p.PeakRSSBytesHigh = max(*p.PeakRSSBytesHigh, *rounded(s.high))
+	**b.low = min(**b.low, *rounded(s.low))
+	**b.high = max(**b.high, *rounded(s.high))
+	**b.low80 = min(**b.low80, *rounded(s.low80))
+	**b.high80 = max(**b.high80, *rounded(s.high80))
 }
 
 func rounded(x float64) *int64 {
@@ -203,36 +175,38 @@ func (f *figures) over(i int, limit float64) float64 {
 	return (above + off) / (2 * off)
 }
 
-// settings are the trace's with those that were set.
-func (r *run) settings() map[string]trace.Setting {
-	out := maps.Clone(r.trace.Manifest.Settings)
-	if out == nil {
-		out = map[string]trace.Setting{}
+func (a *answer) law() Law {
+	if a.fit == nil {
+		return a.modelLaw()
 	}
-	for name, s := range out {
-		out[name] = trace.Setting{Value: s.Value, Source: "trace"}
-	}
-	for name := range r.opts.Set {
-		text, _ := r.model.Policy.Text(name)
-		out[name] = trace.Setting{Value: text, Source: "set"}
-	}
-	return out
-}
-
-func (r *run) law() Law {
-	rep := &r.fit.Report
+	rep := &a.fit.Report
 	l := Law{
 		Service: DurationsRecorded, Remainder: rep.Remainder.Law,
 		RemainderErrorOf:    rep.Remainder.ErrorRatio,
 		RemainderErrorBytes: rep.Remainder.ErrorBytes, Text: lawText(&rep.Remainder),
 	}
-	if !r.frozen() {
+	if !a.frozen {
 		l.Service, l.CPUs, l.ServiceResidual = rep.Law, rep.CPUs, &rep.Misfit
 	}
 	if rep.Remainder.Law != pipeline.LawNone {
 		base := rep.Remainder.BaseBytes
 		l.RemainderBytes = &base
 	}
+	return l
+}
+
+// modelLaw is that of a model without traces.
+func (a *answer) modelLaw() Law {
+	m := a.models[0]
+	l := Law{Service: fit.LawSharing, CPUs: m.Machine.CPUs, Remainder: m.Memory.Law}
+	if l.CPUs == 0 {
+		l.Service = fit.LawIndependent
+	}
+	if l.Remainder != pipeline.LawNone {
+		base := m.Memory.BaseBytes
+		l.RemainderBytes = &base
+	}
+	l.Text = "the laws are those of the model " + m.Name
 	return l
 }
 
@@ -254,6 +228,27 @@ func lawText(r *fit.Remainder) string {
 	}
 	return text + fmt.Sprintf("; bounds allow for %s either way, by which %d samples went off it",
 		units.Bytes(*r.ErrorBytes), r.Samples)
+}
+
+// identify replays the recorded settings in the same way and compares.
+func (a *answer) identify() error {
+	if len(a.recorded) == 0 {
+		return nil
+	}
+	same := a.figures
+	if len(a.question.Set) > 0 || a.question.Change != nil {
+		models, err := a.under(&Question{})
+		if err != nil {
+			return err
+		}
+		if same, err = a.draw(models, a.draws(), nil); err != nil {
+			return err
+		}
+	}
+	p := a.prediction
+	p.Identity = identity(same, &p.Recorded)
+	p.Warnings = append(p.Warnings, a.identityWarnings(p)...)
+	return nil
 }
 
 // identity compares the recorded settings' replay with the recording.

@@ -3,28 +3,38 @@ package replay
 import "highwater/tracer/trace"
 
 // Prediction is what a replay says. Plain numbers are medians over the draws; Low and High bound
-// the middle 95 % of them (of RSS with the error of its law, Law.RemainderErrorBytes) and are null
-// with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON is
+// the middle 95 % of them, Low80 and High80 the middle 80 % (of RSS with the error of its law,
+// Law.RemainderErrorBytes), and are null with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON is
 // the `--json` output of `highwater replay`.
 type Prediction struct {
 	// null where the trace has neither base nor RSS to fit a law to
-	PeakRSSBytes     *int64 `json:"peak_rss_bytes"`
-	PeakRSSBytesLow  *int64 `json:"peak_rss_bytes_low"`
-	PeakRSSBytesHigh *int64 `json:"peak_rss_bytes_high"`
+	PeakRSSBytes       *int64 `json:"peak_rss_bytes"`
+	PeakRSSBytesLow    *int64 `json:"peak_rss_bytes_low"`
+	PeakRSSBytesHigh   *int64 `json:"peak_rss_bytes_high"`
+	PeakRSSBytesLow80  *int64 `json:"peak_rss_bytes_low80"`
+	PeakRSSBytesHigh80 *int64 `json:"peak_rss_bytes_high80"`
 	// host, top level, from the first job's request on
-	PeakLiveBytes       *int64 `json:"peak_live_bytes"`
-	PeakLiveBytesLow    *int64 `json:"peak_live_bytes_low"`
-	PeakLiveBytesHigh   *int64 `json:"peak_live_bytes_high"`
-	MakespanNS          *int64 `json:"makespan_ns"` // first submit to last free
-	MakespanNSLow       *int64 `json:"makespan_ns_low"`
-	MakespanNSHigh      *int64 `json:"makespan_ns_high"`
-	ProofIntervalNS     *int64 `json:"proof_interval_ns"` // makespan over jobs finished
-	ProofIntervalNSLow  *int64 `json:"proof_interval_ns_low"`
-	ProofIntervalNSHigh *int64 `json:"proof_interval_ns_high"`
+	PeakLiveBytes         *int64 `json:"peak_live_bytes"`
+	PeakLiveBytesLow      *int64 `json:"peak_live_bytes_low"`
+	PeakLiveBytesHigh     *int64 `json:"peak_live_bytes_high"`
+	PeakLiveBytesLow80    *int64 `json:"peak_live_bytes_low80"`
+	PeakLiveBytesHigh80   *int64 `json:"peak_live_bytes_high80"`
+	MakespanNS            *int64 `json:"makespan_ns"` // first submit to last free
+	MakespanNSLow         *int64 `json:"makespan_ns_low"`
+	MakespanNSHigh        *int64 `json:"makespan_ns_high"`
+	MakespanNSLow80       *int64 `json:"makespan_ns_low80"`
+	MakespanNSHigh80      *int64 `json:"makespan_ns_high80"`
+	ProofIntervalNS       *int64 `json:"proof_interval_ns"` // makespan over jobs finished
+	ProofIntervalNSLow    *int64 `json:"proof_interval_ns_low"`
+	ProofIntervalNSHigh   *int64 `json:"proof_interval_ns_high"`
+	ProofIntervalNSLow80  *int64 `json:"proof_interval_ns_low80"`
+	ProofIntervalNSHigh80 *int64 `json:"proof_interval_ns_high80"`
 	// what synthesis offers over what the GPU side can take
-	Rho     *float64 `json:"rho"`
-	RhoLow  *float64 `json:"rho_low"`
-	RhoHigh *float64 `json:"rho_high"`
+	Rho       *float64 `json:"rho"`
+	RhoLow    *float64 `json:"rho_low"`
+	RhoHigh   *float64 `json:"rho_high"`
+	RhoLow80  *float64 `json:"rho_low80"`
+	RhoHigh80 *float64 `json:"rho_high80"`
 
 	// MemoryLimitBytes is the limit asked about, null where none was; PeakOverLimitRatio the share
 	// of draws whose peak RSS (peak live bytes where RSS is unknown) exceeds it, the error of the
@@ -36,6 +46,11 @@ type Prediction struct {
 	GPUIdleRatio *float64 `json:"gpu_idle_ratio"`
 	// per resource: most items queued, permits held or waiting at once
 	QueueMaxItems map[string]int64 `json:"queue_max_items"`
+
+	// Support says whether the traces show what the prediction rests on
+	Support Support `json:"support"`
+	// Growth says how the peak depends on the run's length; null where that was not asked
+	Growth *Growth `json:"growth"`
 
 	// as replayed, each with source trace or set
 	Settings  map[string]trace.Setting `json:"settings"`
@@ -50,6 +65,52 @@ type Prediction struct {
 	Out string `json:"out,omitempty"`
 
 	Recorded Recorded `json:"recorded"` // the source run, last
+}
+
+// Support says whether the traces support a prediction: each stage runs at a concurrency that at
+// least MinServices recorded services saw, between two such, or at most MaxBeyond times beyond.
+type Support struct {
+	// inside | outside | unknown (a model without traces)
+	Verdict string `json:"verdict"`
+	// why not inside, and what to record
+	Reasons []string       `json:"reasons"`
+	Stages  []StageSupport `json:"stages"`
+}
+
+// Words of Support.Verdict.
+const (
+	SupportInside  = "inside"
+	SupportOutside = "outside"
+	SupportUnknown = "unknown"
+)
+
+// StageSupport is one stage's: concurrency is services of the stage at once, as a service sees it
+// on average over its time.
+type StageSupport struct {
+	Stage string `json:"stage"`
+	// most that the prediction has
+	Concurrency float64 `json:"concurrency_services"`
+	// least and most that MinServices recorded services saw; null where there are fewer services
+	SeenLow  *float64 `json:"seen_low_services"`
+	SeenHigh *float64 `json:"seen_high_services"`
+	Seen     int64    `json:"seen_services"` // recorded services of the stage
+}
+
+// Growth is how the peak depends on how long the run goes on: that of a run of as many jobs as were
+// asked about against longer runs under the same settings.
+type Growth struct {
+	// rise of the peak (RSS, live bytes where RSS is unknown) per second of run; 0 where it settles
+	BytesPerS     float64 `json:"bytes_per_s"`
+	BytesPerSLow  float64 `json:"bytes_per_s_low"`
+	BytesPerSHigh float64 `json:"bytes_per_s_high"`
+	// time from the first submit to where the median peak passes the memory limit; null without a
+	// limit, and where no run tried passes it
+	TimeToLimitNS *int64 `json:"time_to_limit_ns"`
+	// early and late: where the upper and the lower bound of 95 % pass it
+	TimeToLimitNSLow  *int64 `json:"time_to_limit_ns_low"`
+	TimeToLimitNSHigh *int64 `json:"time_to_limit_ns_high"`
+	// all of this in a sentence
+	Text string `json:"text"`
 }
 
 // Law names the laws that the prediction rests on and how well they explain the recording.

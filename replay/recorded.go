@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"highwater/analyze"
+	"highwater/tracer/trace"
 )
 
-// recorded is the source run as analyze sums it up.
-func (r *run) recorded() (Recorded, error) {
-	s, err := analyze.Summarise(r.trace)
+// recordedOf is a run as analyze sums it up.
+func recordedOf(t *trace.Trace) (Recorded, error) {
+	s, err := analyze.Summarise(t)
 	if err != nil {
 		return Recorded{}, fmt.Errorf("summarise source trace: %w", err)
 	}

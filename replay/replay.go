@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 
-	"highwater/replay/fit"
 	"highwater/replay/pipeline"
 	"highwater/tracer/trace"
 )
@@ -37,6 +36,8 @@ type Options struct {
 	Seed        uint64            // same seed, same prediction, same bytes
 	Out         string            // directory of the simulated trace, "" for none
 	MemoryLimit int64             // bytes; 0 asks no question
+	// edits the model before Set, as Question.Change does; may be nil
+	Change func(*pipeline.Model) error
 	// called after each draw, never at the same time as itself; may be nil
 	Progress func(done, total int)
 }
@@ -61,50 +62,35 @@ func Run(ctx context.Context, t *trace.Trace, opts Options) (*Prediction, error)
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	data, err := t.Load()
+	p, err := NewPredictor([]*trace.Trace{t}, PredictorOptions{Durations: opts.Durations})
+	if err != nil {
+		return nil, err
+	}
+	return p.Run(ctx, opts)
+}
+
+// Run predicts one setting with everything that a prediction can say: the replay of the recorded
+// settings beside it, growth where a memory limit is asked about, and the simulated trace where
+// opts.Out names a directory. opts.Durations is that of the predictor, whatever it says.
+func (p *Predictor) Run(ctx context.Context, opts Options) (*Prediction, error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	a, err := p.ask(ctx, Question{
+		Set: opts.Set, Change: opts.Change, Draws: opts.Draws, Seed: opts.Seed,
+		MemoryLimit: opts.MemoryLimit, Growth: !p.frozen, Progress: opts.Progress,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	fitted, err := fit.Fit(data)
-	if err != nil {
+	if err := a.identify(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	r := &run{ctx: ctx, trace: t, opts: opts, fit: fitted}
-	if err := r.choose(); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+	if opts.Out != "" {
+		if err := a.write(opts.Out); err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+		a.prediction.Out = opts.Out
 	}
-	p, err := r.predict()
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	return p, nil
+	return a.prediction, nil
 }
-
-// run is one replay under way.
-type run struct {
-	ctx   context.Context
-	trace *trace.Trace
-	opts  Options
-	fit   *fit.Result
-	base  *pipeline.Model // recorded settings
-	model *pipeline.Model // settings asked for
-	draws int
-}
-
-// choose takes the model that the durations ask for and applies the settings.
-func (r *run) choose() error {
-	r.base, r.draws = r.fit.Fitted, r.opts.Draws
-	if r.draws == 0 {
-		r.draws = DefaultDraws
-	}
-	if r.frozen() {
-		r.base, r.draws = r.fit.Frozen, 1
-	} else if r.base == nil {
-		return r.fit.Report.TooFew
-	}
-	var err error
-	r.model, err = r.base.Apply(r.opts.Set)
-	return err
-}
-
-func (r *run) frozen() bool { return r.opts.Durations == DurationsRecorded }

@@ -2,60 +2,123 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+
+	"highwater/replay/fit"
 )
 
 // Bounds of the identity, beyond which a prediction carries a warning.
 const (
 	makespanBound = 0.05
 	peakBound     = 0.03
-	maxStretch    = 1.5 // times the recorded concurrency that the trace supports
 )
 
-// warnings are the doubts about a prediction.
-func (r *run) warnings(f, same *figures, p *Prediction) []string {
-	w := append([]string(nil), r.fit.Report.Warnings...)
-	add := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
-	if r.frozen() && len(r.opts.Set) > 0 {
-		add("durations are frozen as recorded: " +
-			"under other settings stages run in other company and take other times")
+// identityWarnings are the doubts that the replay of the recorded settings raises.
+func (a *answer) identityWarnings(p *Prediction) (w []string) {
+	id := p.Identity
+	if id == nil {
+		return nil
 	}
-	if id := p.Identity; id != nil {
-		settled := 0.0
-		for i := range r.base.Partitions {
-			settled = max(settled, float64(r.base.Partitions[i].SettledBytes))
-		}
-		if e := id.MakespanErrorRatio; e != nil && math.Abs(*e) > makespanBound {
-			add("replaying the recorded settings gives a makespan %+.1f %% off the recorded one",
-				100**e)
-		}
-		live := p.Recorded.PeakLiveBytes
-		if e := id.PeakLiveErrorRatio; e != nil && math.Abs(*e) > peakBound &&
-			math.Abs(*e)*float64(*live) > settled {
-			add("replaying the recorded settings gives a peak %+.1f %% off the recorded one",
-				100**e)
-		}
+	settled := 0.0
+	for i := range a.variants[0].Partitions {
+		settled = max(settled, float64(a.variants[0].Partitions[i].SettledBytes))
 	}
-	w = append(w, support(f, same)...)
-	if p.Rho != nil && math.Abs(*p.Rho-1) < 0.1 {
-		add("rho is %.2f, near 1: a few per cent in a stage's time decide whether partitions "+
-			"pile up, and the peak depends on the run's length", *p.Rho)
+	if e := id.MakespanErrorRatio; e != nil && math.Abs(*e) > makespanBound {
+		w = append(w, fmt.Sprintf(
+			"replaying the recorded settings gives a makespan %+.1f %% off the recorded one", 100**e))
+	}
+	live := p.Recorded.PeakLiveBytes
+	if e := id.PeakLiveErrorRatio; e != nil && math.Abs(*e) > peakBound &&
+		math.Abs(*e)*float64(*live) > settled {
+		w = append(w, fmt.Sprintf(
+			"replaying the recorded settings gives a peak %+.1f %% off the recorded one", 100**e))
 	}
 	return w
 }
 
-// support compares how many worked at once with what the recording showed.
-func support(f, same *figures) []string {
-	var w []string
-	check := func(what string, now, then int64) {
-		if then > 0 && float64(now) > maxStretch*float64(then) {
-			w = append(w, fmt.Sprintf("outside what the trace supports: up to %d partitions in %s "+
-				"at once, the recording had %d; a recording with at least %d would support it",
-				now, what, then, int64(math.Ceil(float64(now)/maxStretch))))
+// warnings are the doubts about a prediction.
+func (a *answer) warnings(p *Prediction) (w []string) {
+	if a.fit != nil {
+		w = append(w, a.fit.Report.Warnings...)
+	}
+	if a.frozen && (len(a.question.Set) > 0 || a.question.Change != nil) {
+		w = append(w, "durations are frozen as recorded: "+
+			"under other settings stages run in other company and take other times")
+	}
+	w = append(w, p.Support.Reasons...)
+	if p.Rho != nil && math.Abs(*p.Rho-1) < nearOne {
+		w = append(w, fmt.Sprintf("rho is %.2f, near 1: a few per cent in a stage's time decide "+
+			"whether partitions pile up, and the peak depends on the run's length", *p.Rho))
+	}
+	return w
+}
+
+// nearOne is how far from 1 rho is near it.
+const nearOne = 0.1
+
+// A setting is inside the traces' support where each stage runs at a concurrency that MinServices
+// recorded services saw, between two such, or at most MaxBeyond times beyond.
+const (
+	MinServices = 20
+	MaxBeyond   = 1.5
+)
+
+// busy is the share of a stage's services that may see more than the concurrency that counts: few
+// services at the edges of a run say little about it.
+const busy = 0.05
+
+// support compares the concurrency of each stage, in the draw of the median peak, with what the
+// traces showed.
+func (a *answer) support() (Support, error) {
+	out := Support{Verdict: SupportUnknown, Reasons: []string{}, Stages: []StageSupport{}}
+	if a.fit == nil || a.frozen {
+		return out, nil
+	}
+	data, err := a.simulated()
+	if err != nil {
+		return out, err
+	}
+	out.Verdict = SupportInside
+	now, seen := fit.Concurrency(data.Spans), a.fit.Report.Concurrency
+	for _, stage := range slices.Sorted(maps.Keys(now)) {
+		s := StageSupport{Stage: stage, Concurrency: atMost(now[stage], busy)}
+		if n := len(seen[stage]); n > 0 {
+			s.Seen = int64(n)
+			if n >= MinServices {
+				low, high := seen[stage][MinServices-1], seen[stage][n-MinServices]
+				s.SeenLow, s.SeenHigh = &low, &high
+			}
+		}
+		out.Stages = append(out.Stages, s)
+		if why := s.outside(); why != "" {
+			out.Verdict = SupportOutside
+			out.Reasons = append(out.Reasons, why)
 		}
 	}
-	now, then := &f.stats[0].QueueMax, &same.stats[0].QueueMax
-	check("synthesis", now.Synthesising, then.Synthesising)
-	check("the GPU workers' hands", now.OnWorkers, then.OnWorkers)
-	return w
+	return out, nil
+}
+
+// atMost is the value that share of the ascending x exceed.
+func atMost(x []float64, share float64) float64 {
+	return x[int(math.Ceil(float64(len(x))*(1-share)))-1]
+}
+
+// outside says why a stage is not supported, "" where it is.
+func (s *StageSupport) outside() string {
+	switch {
+	case s.SeenHigh == nil:
+		return fmt.Sprintf("outside what the traces support: they have %d services of %s, %d are "+
+			"needed: record %d more", s.Seen, s.Stage, MinServices, MinServices-s.Seen)
+	case s.Concurrency > MaxBeyond**s.SeenHigh:
+		return fmt.Sprintf("outside what the traces support: %.1f partitions in %s at once, %d "+
+			"recorded services saw at most %.1f; a recording with at least %.0f would support it",
+			s.Concurrency, s.Stage, MinServices, *s.SeenHigh, math.Ceil(s.Concurrency/MaxBeyond))
+	case s.Concurrency < *s.SeenLow/MaxBeyond:
+		return fmt.Sprintf("outside what the traces support: %.1f partitions in %s at once, %d "+
+			"recorded services saw at least %.1f; a recording with at most %.0f would support it",
+			s.Concurrency, s.Stage, MinServices, *s.SeenLow, math.Floor(s.Concurrency*MaxBeyond))
+	}
+	return ""
 }

@@ -8,10 +8,9 @@ import (
 	"highwater/tracer/trace"
 )
 
-// write records the draw that attains the median peak as a trace in opts.Out.
-func (r *run) write(index int) error {
-	plan := &drawPlan{seed: r.opts.Seed, bootstrap: !r.frozen()}
-	data, err := r.simulated(plan.draw(index))
+// write records the draw that attains the median peak as a trace in dir.
+func (a *answer) write(dir string) error {
+	data, err := a.simulated()
 	if err != nil {
 		return err
 	}
@@ -23,37 +22,47 @@ func (r *run) write(index int) error {
 		return fmt.Errorf("the simulated trace is not valid: %s: this is a fault of highwater",
 			broken[0])
 	}
-	if err := trace.Write(r.opts.Out, data); err != nil {
+	if err := trace.Write(dir, data); err != nil {
 		return fmt.Errorf("write simulated trace: %w", err)
 	}
 	return nil
 }
 
-// simulated is one draw as a trace, with where it came from.
-func (r *run) simulated(d sim.Draw) (*trace.Data, error) {
-	data, _, err := sim.Record(r.model, d)
+// simulated is the draw that attains the median peak as a trace, with where it came from.
+func (a *answer) simulated() (*trace.Data, error) {
+	middle, _ := a.figures.of(a.figures.peak)
+	plan := &drawPlan{seed: a.question.Seed, bootstrap: !a.frozen}
+	model := a.models[middle.index%len(a.models)]
+	data, _, err := sim.Record(model, plan.draw(middle.index))
 	if err != nil {
 		return nil, err
 	}
-	from := &r.trace.Manifest
 	m := &data.Manifest
-	m.Seed, m.Settings = r.opts.Seed, r.settings()
+	m.Seed, m.Settings = a.question.Seed, a.settings()
+	if len(a.traces) == 0 {
+		m.Model = model.Name
+		return data, nil
+	}
+	from := &a.traces[0].Manifest
 	m.Host, m.Memory, m.Circuit, m.RunGroup = from.Host, from.Memory, from.Circuit, from.RunGroup
 	m.Program, m.Commit, m.Dirty, m.Versions = from.Program, from.Commit, from.Dirty, from.Versions
-	m.BaseBytes, m.Fit = from.BaseBytes, r.fitFigures()
-	if r.trace.Dir != "" {
-		sum, err := trace.Hash(r.trace.Dir)
+	m.BaseBytes, m.Fit = from.BaseBytes, a.fitFigures()
+	for _, t := range a.traces {
+		if t.Dir == "" {
+			continue
+		}
+		sum, err := trace.Hash(t.Dir)
 		if err != nil {
 			return nil, fmt.Errorf("name source trace: %w", err)
 		}
-		m.DerivedFrom = []trace.Derivation{{Path: r.trace.Dir, SHA256: sum}}
+		m.DerivedFrom = append(m.DerivedFrom, trace.Derivation{Path: t.Dir, SHA256: sum})
 	}
 	return data, nil
 }
 
 // fitFigures are the laws and their residuals for the manifest.
-func (r *run) fitFigures() map[string]any {
-	rep := &r.fit.Report
+func (a *answer) fitFigures() map[string]any {
+	rep := &a.fit.Report
 	out := map[string]any{
 		"durations": DurationsRecorded, "partitions": rep.Partitions,
 		"remainder": rep.Remainder.Law,
@@ -67,7 +76,7 @@ func (r *run) fitFigures() map[string]any {
 	if e := rep.Remainder.ErrorRatio; e != nil {
 		out["remainder_error_ratio"] = *e
 	}
-	if r.frozen() {
+	if a.frozen {
 		return out
 	}
 	out["durations"], out["service"] = DurationsFitted, rep.Law

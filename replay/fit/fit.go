@@ -22,6 +22,8 @@ const (
 // Result is what a trace gives.
 type Result struct {
 	Fitted *pipeline.Model // with the contention law; nil where TooFew
+	// Variants are Fitted under laws refitted to resampled services: how sure the law is.
+	Variants []*pipeline.Model
 	Frozen *pipeline.Model // recorded durations, nothing contends
 	Report Report
 }
@@ -37,7 +39,8 @@ type Report struct {
 	Misfit, MisfitIndependent float64
 	Stages                    []StageReport
 	Remainder                 Remainder
-	MaxConcurrency            map[string]int64 // services at once, by stage
+	// Concurrency is, by stage, how many ran at once as each service saw it, ascending.
+	Concurrency map[string][]float64
 	TooFew                    error            // why nothing is fitted, nil where it is
 	Warnings                  []string
 }
@@ -60,9 +63,12 @@ func (e *TooFewError) Error() string {
 		e.Have, e.Need, e.Need-e.Have)
 }
 
-// Fit makes the models of a trace. The error says what the trace lacks.
-func Fit(d *trace.Data) (*Result, error) {
-	t, err := read(d)
+// Fit makes the models of one or several traces of a program. The error says what they lack.
+func Fit(ds ...*trace.Data) (*Result, error) {
+	if len(ds) != 1 {
+		return nil, fmt.Errorf("fit: %d traces at once are not fitted yet", len(ds))
+	}
+	t, err := read(ds[0])
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +116,7 @@ func (f *fitter) fit() (*Result, error) {
 		return nil, err
 	}
 	h.gpu = len(f.data.Manifest.Host.GPUs) > 0
-	f.report.MaxConcurrency = h.maxConcurrency()
+	f.report.Concurrency = Concurrency(f.data.Spans)
 	r := &Result{Frozen: f.build(frozen, h.names, nil)}
 	if len(f.parts) < MinPartitions {
 		f.report.TooFew = &TooFewError{len(f.parts), MinPartitions}

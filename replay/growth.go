@@ -1,0 +1,144 @@
+package replay
+
+import (
+	"fmt"
+
+	"highwater/internal/units"
+	"highwater/replay/pipeline"
+)
+
+// How far growth looks beyond the run asked about.
+const (
+	growthDraws      = 40
+	growthDoublings  = 4
+	growthPartitions = 1 << 13 // in the longest run
+)
+
+// length is the peak of a run of some number of jobs, and when it is reached.
+type length struct {
+	figures *figures
+	at      float64 // ns from the first submit, median
+	peak    spread
+}
+
+// growth compares runs of more and of fewer jobs with the one asked about.
+func (a *answer) growth() (*Growth, error) {
+	jobs := a.models[0].Policy.Jobs
+	runs, err := a.lengths(jobs, 2*jobs)
+	if err != nil {
+		return nil, err
+	}
+	g := &Growth{}
+	g.rate(&runs[0], &runs[1])
+	limit := float64(a.question.MemoryLimit)
+	if limit > 0 {
+		if runs, err = a.around(limit, jobs, runs); err != nil {
+			return nil, err
+		}
+		g.TimeToLimitNS = passes(runs, limit, func(s *spread) float64 { return s.median })
+		g.TimeToLimitNSLow = passes(runs, limit, func(s *spread) float64 { return s.high })
+		g.TimeToLimitNSHigh = passes(runs, limit, func(s *spread) float64 { return s.low })
+	}
+	g.Text = g.say(a.question.MemoryLimit)
+	return g, nil
+}
+
+// lengths simulates runs of so many jobs.
+func (a *answer) lengths(jobs ...int64) ([]length, error) {
+	var out []length
+	for _, n := range jobs {
+		var models []*pipeline.Model
+		for _, m := range a.models {
+			longer := *m
+			longer.Policy.Jobs = n
+			models = append(models, &longer)
+		}
+		f, err := a.draw(models, min(growthDraws, a.draws()), nil)
+		if err != nil {
+			return nil, err
+		}
+		at, _ := f.of(func(i int) float64 { return f.stats[i].PeakLiveNS })
+		peak, _ := f.of(f.peak)
+		out = append(out, length{figures: f, at: at.median, peak: peak})
+	}
+	return out, nil
+}
+
+// rate is by how much the peak rises from a run to one twice as long.
+func (g *Growth) rate(short, long *length) {
+	seconds := (long.at - short.at) / 1e9
+	if seconds <= 0 {
+		return
+	}
+	s, _ := spreadOf(len(long.figures.stats), func(i int) float64 {
+		return (long.figures.peak(i) - short.figures.peak(i)) / seconds
+	})
+	g.BytesPerS = max(0, (long.peak.median-short.peak.median)/seconds)
+	g.BytesPerSLow, g.BytesPerSHigh = max(0, s.low), max(0, s.high)
+}
+
+// around adds shorter runs until the limit is not passed, or longer ones until it is.
+func (a *answer) around(limit float64, jobs int64, runs []length) ([]length, error) {
+	for n := jobs / 2; n >= 1 && runs[0].peak.high > limit; n /= 2 {
+		shorter, err := a.lengths(n)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(shorter, runs...)
+	}
+	n, each := 4*jobs, a.models[0].Policy.Partitions
+	for range growthDoublings - 1 {
+		last := &runs[len(runs)-1]
+		if last.peak.low > limit || n > growthPartitions/each || !rises(runs) {
+			break
+		}
+		longer, err := a.lengths(n)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, longer...)
+		n *= 2
+	}
+	return runs, nil
+}
+
+// rises says whether the last doubling still raised the peak by more than a hundredth.
+func rises(runs []length) bool {
+	n := len(runs)
+	return n < 2 || runs[n-1].peak.median > 1.01*runs[n-2].peak.median
+}
+
+// passes is when the peak passes limit, between the runs below and above it; nil where none does.
+func passes(runs []length, limit float64, of func(*spread) float64) *int64 {
+	at, peak := 0.0, 0.0
+	for i := range runs {
+		next := of(&runs[i].peak)
+		if next > limit {
+			return rounded(at + (runs[i].at-at)*(limit-peak)/(next-peak))
+		}
+		at, peak = runs[i].at, next
+	}
+	return nil
+}
+
+// say puts growth into a sentence.
+func (g *Growth) say(limit int64) string {
+	text := "the peak does not depend on the run's length"
+	if g.BytesPerS > 0 && g.BytesPerSLow > 0 {
+		text = fmt.Sprintf("the peak depends on the run's length: it grows by %s a minute of run "+
+			"(%s to %s)", units.Bytes(int64(60*g.BytesPerS)), units.Bytes(int64(60*g.BytesPerSLow)),
+			units.Bytes(int64(60*g.BytesPerSHigh)))
+	} else if g.BytesPerSHigh > 0 {
+		text = fmt.Sprintf("the peak hardly depends on the run's length: it grows by 0 to %s a "+
+			"minute of run", units.Bytes(int64(60*g.BytesPerSHigh)))
+	}
+	switch {
+	case g.TimeToLimitNS != nil:
+		text += fmt.Sprintf("; the limit of %s is passed after %s", units.Bytes(limit),
+			units.Nanos(*g.TimeToLimitNS))
+	case limit > 0:
+		text += fmt.Sprintf("; no run that was tried passes the limit of %s in the median",
+			units.Bytes(limit))
+	}
+	return text
+}
