@@ -18,11 +18,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "failure.h"
+#include "core/failure.h"
 
 namespace highwater {
 
@@ -66,7 +67,7 @@ struct owner {
 
 class lane {
 public:
-    lane(context& of, uint32_t index);
+    lane(context& of, uint32_t index, void* staging);
     ~lane();
     lane(const lane&) = delete;
     lane& operator=(const lane&) = delete;
@@ -103,65 +104,83 @@ public:
     // Makes `later` wait for all that is on `earlier` now.
     void order(rt::stream* earlier, rt::stream* later);
 
+    // A point in a stream's time: stamp now, ask after the next sync. Works with recording off, too.
+    size_t stamp(rt::stream* on);
+    int64_t stamp_ns(size_t stamp) const { return stamps_.at(stamp).ns; }
+
     // Operations nest: kernels, copies and attributes belong to the innermost. Names are literals.
     void begin_op(const char* name);
     void attribute(const char* name, uint64_t value);
     void end_op(); // its end is the compute stream's position now
 
-    // Kernels: use span. mark_* record an event on the stream, where recording is on.
+    // Kernels: use span.
     void begin_kernel(const char* name, rt::stream* on);
-    void end_kernel(rt::stream* on);
+    void end_kernel(rt::stream* on); // throws what the launches failed with
 
     // Waits for both streams, throws what they failed with, and puts all finished spans in the ring.
     void sync();
 
-    // Begins and ends a call: see context::acquire.
+    // Begins and ends a call: context::acquire and release do. end_call waits for the streams.
     void begin_call(owner who);
     void end_call() noexcept;
+    owner who() const { return owner_; }
 
 private:
-    friend class span;
-    struct mark {               // one begin or end on a stream, its time known after sync
-        uint16_t kind, name, stream;
-        uint64_t id, bytes, arg;
-        rt::event* event;       // null: `time` is known already, or it is an attribute
+    // One record whose time is known once its event has happened; without an event it takes the time of
+    // the record before it.
+    struct mark {
+        hw_event record;
+        rt::event* event;
     };
-    struct buffer { void* data; uint64_t bytes; };
+    struct open { uint64_t id; uint16_t name; };
+    struct stamped { rt::event* event; int64_t ns; };
 
     rt::event* take_event(rt::stream* on);
-    uint64_t open_span(uint16_t kind, const char* name, rt::stream* on, uint64_t bytes);
-    void close_span(uint16_t kind, const char* name, rt::stream* on, uint64_t id, uint64_t bytes);
+    void add_mark(uint16_t kind, const open& span, rt::stream* on, uint64_t bytes, uint64_t arg);
+    template <class F> void copy(const char* name, rt::stream* on, uint64_t bytes, F enqueue);
+    void set_anchor();
+    int64_t time_of(rt::event* e) const;
     void flush() noexcept;
-    uint16_t stream_number(const rt::stream* on) const;
+    uint64_t operation() const { return ops_.empty() ? 0 : ops_.back().id; }
 
     context& of_;
     const uint32_t index_;
     rt::stream* compute_ = nullptr;
     rt::stream* copies_ = nullptr;
+    rt::event* order_ = nullptr;
     void* staging_ = nullptr;
     owner owner_;
     uint64_t held_ = 0, peak_ = 0;
-    std::vector<mark> marks_;
-    std::vector<rt::event*> events_; // all of the lane's, the first used_ of them on their way
+    std::vector<rt::event*> events_; // all of the lane's; the first used_ are on their way
     size_t used_ = 0;
-    struct open { uint64_t id; const char* name; rt::stream* on; };
+    std::vector<mark> marks_;
+    std::vector<stamped> stamps_;
     std::vector<open> ops_, kernels_;
-    rt::event* anchor_ = nullptr;
+    rt::event* anchor_ = nullptr;    // happened at anchor_ns_
     int64_t anchor_ns_ = 0;
-    std::vector<buffer> live_;       // of this call
 };
 
-// Records the launches of its scope as one kernel span on the compute stream. Checks them at its end.
+// Records the launches of its scope as one kernel span on the compute stream, and checks them.
 class span {
 public:
-    span(lane& on, const char* name) : on_(on), stream_(on.compute()) { on_.begin_kernel(name, stream_); }
-    ~span() noexcept(false) { on_.end_kernel(stream_); }
+    span(lane& on, const char* name)
+        : on_(on), stream_(on.compute()), unwinding_(std::uncaught_exceptions()) {
+        on_.begin_kernel(name, stream_);
+    }
+    ~span() noexcept(false) {
+        if (std::uncaught_exceptions() == unwinding_) return on_.end_kernel(stream_);
+        try {
+            on_.end_kernel(stream_);
+        } catch (const failure&) { // the first failure is the one to tell
+        }
+    }
     span(const span&) = delete;
     span& operator=(const span&) = delete;
 
 private:
     lane& on_;
     rt::stream* stream_;
+    int unwinding_;
 };
 
 template <class T> void device_array<T>::reset() {

@@ -3,7 +3,7 @@
 // Each only enqueues on the lane's compute stream, unless it says otherwise.
 #pragma once
 
-#include "lane.h"
+#include "core/lane.h"
 
 namespace highwater {
 

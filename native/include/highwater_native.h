@@ -117,7 +117,7 @@ typedef struct hw_memory_info {
     uint32_t struct_bytes;
     uint32_t driver_known;       /* 1: the driver_… fields were read; 0: unknown */
     uint64_t driver_used_bytes;  /* of the device, by all processes, as the driver (NVML) reports */
-    uint64_t driver_base_bytes;  /* the same, just before this process's first context on the device */
+    uint64_t driver_base_bytes;  /* the same, just before this context was created */
     uint64_t driver_total_bytes;
     uint64_t context_bytes;      /* measured after creation: code, tables, streams, events, the driver's own */
     uint64_t arena_bytes, arena_used_bytes, arena_peak_bytes, arena_largest_free_bytes;
