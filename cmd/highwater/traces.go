@@ -20,6 +20,25 @@ func openTrace(ui *tui, dir string) (*trace.Trace, error) {
 	return t, nil
 }
 
+// openTraces opens several; those that were opened come back with an error too, to be closed.
+func openTraces(ui *tui, dirs []string) ([]*trace.Trace, error) {
+	var out []*trace.Trace
+	for _, dir := range dirs {
+		t, err := openTrace(ui, dir)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func closeTraces(traces []*trace.Trace) {
+	for _, t := range traces {
+		t.Close()
+	}
+}
+
 // traceFailure is a failure to read a trace: the message, and the hint apart from it.
 func traceFailure(err error) error {
 	if err == nil {

@@ -23,6 +23,7 @@ const (
 	exitFine        = 0
 	exitVerdict     = 1 // what the command was asked to look out for is there; each command's help says what that is
 	exitUsage       = 2 // bad input or usage
+	exitUnsure      = 3 // no verdict: too little is known; each command's help says when
 	exitInterrupted = 130
 )
 

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"highwater/analyze/report"
+	"highwater/internal/units"
+	"highwater/replay"
+	"highwater/replay/plan"
+)
+
+// maxPlanRows bounds the table on a terminal; --json has every row.
+const maxPlanRows = 60
+
+// print shows the answer first, then what it rests on.
+func (r *planReport) print(ui *tui) error {
+	style := report.StyleOf(ui.out)
+	fmt.Fprintf(ui.out, "%s\n", r.Answer)
+	if c := r.cheaper(); c != "" {
+		fmt.Fprintf(ui.out, "%s\n", c)
+	}
+	if r.Why != "" {
+		fmt.Fprintf(ui.out, "%s\n", r.Why)
+	}
+	fmt.Fprintf(ui.out, "Limit: %s = %s (%s) less %s reserved (%s). %s\n\n", units.Bytes(r.LimitBytes),
+		units.Bytes(r.MemoryBytes), r.MemorySource, units.Bytes(r.ReservedBytes), r.ReservedSource,
+		r.runLength())
+	if err := r.grid().Write(ui.out, style); err != nil {
+		return err
+	}
+	fmt.Fprintf(ui.out, "\n  peak: %s, median and 95 %% interval. P: probability of a peak above the limit.\n",
+		r.peakKind())
+	if n := len(r.Rows) - maxPlanRows; n > 0 {
+		fmt.Fprintf(ui.out, "  %d further combinations are not shown: use --json, or vary less.\n", n)
+	}
+	r.printReasons(ui)
+	for _, w := range r.Warnings {
+		ui.warn("%s", w)
+	}
+	for _, path := range r.Charts {
+		ui.note("drew %s", path)
+	}
+	return nil
+}
+
+// cheaper names the cheapest setting, where it is another one.
+func (r *planReport) cheaper() string {
+	if r.Cheapest == nil || *r.Cheapest == *r.Recommended {
+		return ""
+	}
+	row, best := &r.Rows[*r.Cheapest], &r.Rows[*r.Recommended]
+	return fmt.Sprintf("Cheapest within %s of its throughput: %s, %s at the peak (%s less), %s a proof.",
+		units.Percent(plan.NearBestRatio), r.Name(*r.Cheapest), units.Bytes(*row.PeakBytes),
+		units.Bytes(*best.PeakBytes-*row.PeakBytes), report.Value(inNanos, row.ProofIntervalNS))
+}
+
+func (r *planReport) runLength() string {
+	if r.DurationNS != nil {
+		return "Each setting runs for " + units.Nanos(*r.DurationNS) + "."
+	}
+	for i := range r.Rows {
+		if n := r.Rows[i].Jobs; n > 0 {
+			return fmt.Sprintf("Each setting runs %d jobs.", n)
+		}
+	}
+	return ""
+}
+
+func (r *planReport) peakKind() string {
+	for i := range r.Rows {
+		if r.Rows[i].PeakKind == "live" {
+			return "live bytes (RSS is not known)"
+		}
+	}
+	return "RSS"
+}
+
+func (r *planReport) grid() report.Grid {
+	g := report.Grid{
+		Header: append(append([]string{}, r.Axes...), "peak", "low", "high", "P", "a proof", "GPU idle", "rho",
+			"verdict"),
+	}
+	for i := range r.Rows[:min(len(r.Rows), maxPlanRows)] {
+		row := &r.Rows[i]
+		var cells []string
+		for _, name := range r.Axes {
+			cells = append(cells, row.Set[name])
+		}
+		g.Rows = append(g.Rows, append(cells, report.Value(inBytes, row.PeakBytes),
+			report.Value(inBytes, row.PeakBytesLow), report.Value(inBytes, row.PeakBytesHigh),
+			report.Value(inRatio, row.PeakOverLimitRatio), report.Value(inNanos, row.ProofIntervalNS),
+			report.Value(inRatio, row.GPUIdleRatio), report.Value(inRho, row.Rho),
+			string(row.Verdict)+r.mark(i)))
+	}
+	return g
+}
+
+// mark tells the rows that the answer names.
+func (r *planReport) mark(i int) string {
+	switch {
+	case r.Recommended != nil && *r.Recommended == i:
+		return " <- take"
+	case r.Cheapest != nil && *r.Cheapest == i:
+		return " <- cheapest"
+	}
+	return ""
+}
+
+// maxReasons bounds the reasons shown.
+const maxReasons = 6
+
+// printReasons says once each why rows are unknown or refused.
+func (r *planReport) printReasons(ui *tui) {
+	seen := map[string][]string{}
+	var order []string
+	for i := range r.Rows {
+		for _, reason := range r.Rows[i].Reasons {
+			if len(seen[reason]) == 0 {
+				order = append(order, reason)
+			}
+			seen[reason] = append(seen[reason], r.Name(i))
+		}
+	}
+	for _, reason := range order[:min(len(order), maxReasons)] {
+		names := seen[reason]
+		if len(names) > 3 {
+			names = append(names[:2:2], fmt.Sprintf("and %d more", len(seen[reason])-2))
+		}
+		fmt.Fprintf(ui.out, "  %s: %s\n", strings.Join(names, ", "), reason)
+	}
+	if n := len(order) - maxReasons; n > 0 {
+		fmt.Fprintf(ui.out, "  %d further reasons: see --json.\n", n)
+	}
+}
+
+// whatIf is a replay with an optimisation beside the same replay without it.
+type whatIf struct {
+	Changes string `json:"changes"`
+	// the same settings without the changes
+	PeakRSSBytes    *int64 `json:"peak_rss_bytes"`
+	PeakLiveBytes   *int64 `json:"peak_live_bytes"`
+	MakespanNS      *int64 `json:"makespan_ns"`
+	ProofIntervalNS *int64 `json:"proof_interval_ns"`
+	// with them over without them, minus 1
+	PeakRSSRatio       *float64 `json:"peak_rss_change_ratio"`
+	PeakLiveRatio      *float64 `json:"peak_live_change_ratio"`
+	ProofIntervalRatio *float64 `json:"proof_interval_change_ratio"`
+}
+
+func compareWhatIf(changes string, with, without *replay.Prediction) *whatIf {
+	return &whatIf{
+		Changes: changes, PeakRSSBytes: without.PeakRSSBytes, PeakLiveBytes: without.PeakLiveBytes,
+		MakespanNS: without.MakespanNS, ProofIntervalNS: without.ProofIntervalNS,
+		PeakRSSRatio:       errorRatio(with.PeakRSSBytes, without.PeakRSSBytes),
+		PeakLiveRatio:      errorRatio(with.PeakLiveBytes, without.PeakLiveBytes),
+		ProofIntervalRatio: errorRatio(with.ProofIntervalNS, without.ProofIntervalNS),
+	}
+}
+
+func (w *whatIf) print(ui *tui, with *replay.Prediction) {
+	fmt.Fprintf(ui.out, "\nWhat %s changes, against the same replay without it:\n", w.Changes)
+	for _, f := range []struct {
+		name, unit    string
+		without, with *int64
+		ratio         *float64
+	}{
+		{"peak RSS", inBytes, w.PeakRSSBytes, with.PeakRSSBytes, w.PeakRSSRatio},
+		{"peak live", inBytes, w.PeakLiveBytes, with.PeakLiveBytes, w.PeakLiveRatio},
+		{"proof interval", inNanos, w.ProofIntervalNS, with.ProofIntervalNS, w.ProofIntervalRatio},
+	} {
+		fmt.Fprintf(ui.out, "  %-15s %s -> %s  %s\n", f.name, report.Value(f.unit, f.without),
+			report.Value(f.unit, f.with), deviation(f.ratio))
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+
+	"highwater/replay/pipeline"
+	"highwater/replay/whatif"
+)
+
+// whatIfFlags ask what an optimisation would be worth.
+type whatIfFlags struct {
+	Scale           []string `sep:"none" placeholder:"STAGE=FACTOR" help:"What if a stage took FACTOR times as long (0.5: half)? May be given several times, as may --buffer and --free."`
+	Buffer          []string `sep:"none" placeholder:"CLASS=FACTOR" help:"What if buffers allocated as CLASS had FACTOR times their bytes?"`
+	Free            []string `sep:"none" placeholder:"CLASS@STAGE" help:"What if what has class CLASS at the end of STAGE were freed there?"`
+	GPUs            int64    `name:"gpus" placeholder:"N" help:"What if the machine had N devices?"`
+	MemoryBandwidth float64  `placeholder:"FACTOR" help:"What if memory were FACTOR times as fast? Refused where no stage was seen to wait for it."`
+}
+
+// changes reads the flags.
+func (f *whatIfFlags) changes() (*whatif.Changes, error) {
+	c := &whatif.Changes{GPUs: f.GPUs, MemoryBandwidth: f.MemoryBandwidth}
+	var err error
+	if c.Scale, err = factors("--scale", f.Scale); err != nil {
+		return nil, err
+	}
+	if c.Buffer, err = factors("--buffer", f.Buffer); err != nil {
+		return nil, err
+	}
+	for _, text := range f.Free {
+		at, err := whatif.ParseFree(text)
+		if err != nil {
+			return nil, badInput("", "--free %w", err)
+		}
+		c.Free = append(c.Free, at)
+	}
+	if f.GPUs < 0 {
+		return nil, badInput("give the number of devices, such as --gpus 2", "--gpus %d: below 0", f.GPUs)
+	}
+	if b := f.MemoryBandwidth; b != 0 && !(b >= 0.001 && b <= 1000) {
+		return nil, badInput("give a factor, such as --memory-bandwidth 1.5",
+			"--memory-bandwidth %g: outside 0.001..1000", b)
+	}
+	return c, nil
+}
+
+func factors(flag string, texts []string) (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, text := range texts {
+		name, factor, err := whatif.ParseFactor(text)
+		if err != nil {
+			return nil, badInput("", flag+" %w", err)
+		}
+		if _, twice := out[name]; twice {
+			return nil, badInput("give each name once", "%s %s: %s is given twice", flag, text, name)
+		}
+		out[name] = factor
+	}
+	return out, nil
+}
+
+// apply is the changes as a predictor takes them; nil where there are none.
+func applyChanges(c *whatif.Changes) func(*pipeline.Model) error {
+	if c.None() {
+		return nil
+	}
+	return func(m *pipeline.Model) error {
+		changed, err := c.Apply(m)
+		if err != nil {
+			return errors.Join(err) // one line each
+		}
+		*m = *changed
+		return nil
+	}
+}
