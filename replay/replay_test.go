@@ -278,15 +278,34 @@ func TestIdentityDoesNotDependOnWhatWasAsked(t *testing.T) {
 }
 
 func TestOutsideTheSupportIsSaid(t *testing.T) {
-	p := predict(t, source(t, pileUp),
-		replay.Options{Set: map[string]string{"partition_workers": "12"}})
-	if !strings.Contains(strings.Join(p.Warnings, "\n"), "outside what the trace supports") {
-		t.Errorf("12 workers from a trace of 2: warnings %q", p.Warnings)
+	tr := source(t, merge(pileUp, map[string]string{"jobs": "12", "partition_workers": "3"}))
+	verdict := func(workers, release string) *replay.Prediction {
+		return predict(t, tr, replay.Options{Draws: 20, Set: map[string]string{
+			"partition_workers": workers, "permit_release": release,
+		}})
 	}
-	p = predict(t, source(t, pileUp),
-		replay.Options{Set: map[string]string{"partition_workers": "1"}})
-	if strings.Contains(strings.Join(p.Warnings, "\n"), "outside what the trace supports") {
-		t.Errorf("1 worker from a trace of 2: warnings %q", p.Warnings)
+	for workers, want := range map[string]string{
+		"3":  replay.SupportInside,
+		"4":  replay.SupportInside, // at most half as many again
+		"12": replay.SupportOutside,
+	} {
+		p := verdict(workers, "synth_end")
+		said := strings.Contains(strings.Join(p.Warnings, "\n"), "outside what the traces support")
+		if p.Support.Verdict != want || said != (want == replay.SupportOutside) {
+			t.Errorf("%s workers from a trace of 3: %+v, warnings %q", workers, p.Support, p.Warnings)
+		}
+	}
+	if p := verdict("12", "synth_end"); len(p.Support.Stages) == 0 ||
+		p.Support.Stages[len(p.Support.Stages)-1].Seen != 48 {
+		t.Errorf("stages %+v, recorded 48 services of each", p.Support.Stages)
+	}
+}
+
+func TestTooFewServicesAreCounted(t *testing.T) {
+	p := predict(t, source(t, pileUp), replay.Options{})
+	text := strings.Join(p.Support.Reasons, "\n")
+	if p.Support.Verdict != replay.SupportOutside || !strings.Contains(text, "record 4 more") {
+		t.Errorf("16 services of each stage: %+v", p.Support)
 	}
 }
 

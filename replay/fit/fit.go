@@ -2,6 +2,7 @@ package fit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,8 +25,8 @@ type Result struct {
 	Fitted *pipeline.Model // with the contention law; nil where TooFew
 	// Variants are Fitted under laws refitted to resampled services: how sure the law is.
 	Variants []*pipeline.Model
-	Frozen *pipeline.Model // recorded durations, nothing contends
-	Report Report
+	Frozen   *pipeline.Model // recorded durations, nothing contends
+	Report   Report
 }
 
 // Report is how the models were made and how far they carry.
@@ -39,10 +40,11 @@ type Report struct {
 	Misfit, MisfitIndependent float64
 	Stages                    []StageReport
 	Remainder                 Remainder
+	OtherCores                *float64 // mean that other programs used; nil where not sampled
 	// Concurrency is, by stage, how many ran at once as each service saw it, ascending.
 	Concurrency map[string][]float64
-	TooFew                    error            // why nothing is fitted, nil where it is
-	Warnings                  []string
+	TooFew      error // why nothing is fitted, nil where it is
+	Warnings    []string
 }
 
 // StageReport is one stage's law and residual.
@@ -51,7 +53,11 @@ type StageReport struct {
 	Services    int
 	Parallelism float64
 	Weight      float64
-	Spread      float64 // standard deviation of the logarithm of solo times
+	Sensitivity float64 // slow-down by one core's worth of other services
+	CPUMeasured bool    // its solo times rest on measured CPU time
+	// Spread is the standard deviation of the logarithm of solo times, with the error of the law's
+	// CPU time where that was measured.
+	Spread float64
 }
 
 // TooFewError says how many more complete partitions a fit needs.
@@ -63,35 +69,43 @@ func (e *TooFewError) Error() string {
 		e.Have, e.Need, e.Need-e.Have)
 }
 
-// Fit makes the models of one or several traces of a program. The error says what they lack.
+// Fit makes the models of one or several traces of a program: settings, machine and memory are
+// those of the first, services and partitions those of all. The error says what they lack.
 func Fit(ds ...*trace.Data) (*Result, error) {
-	if len(ds) != 1 {
-		return nil, fmt.Errorf("fit: %d traces at once are not fitted yet", len(ds))
+	if len(ds) == 0 {
+		return nil, errors.New("fit: no trace")
 	}
-	t, err := read(ds[0])
+	runs, err := readAll(ds)
 	if err != nil {
 		return nil, err
 	}
-	parts := t.complete()
-	if len(parts) == 0 {
-		return nil, fmt.Errorf("fit: none of the trace's %d partitions went all the way: %w",
-			len(t.parts), &TooFewError{0, 1})
-	}
-	f := &fitter{timeline: t, parts: parts}
-	f.report.Partitions, f.report.Left = len(parts), len(t.parts)-len(parts)
-	if f.report.Left > 0 {
-		f.warn("%d of %d partitions did not go all the way and are left out of the pool",
-			f.report.Left, len(t.parts))
+	f := &fitter{recording: runs[0], runs: runs}
+	for i, r := range runs {
+		left := len(r.timeline.parts) - len(r.parts)
+		f.report.Partitions += len(r.parts)
+		f.report.Left += left
+		if left > 0 {
+			f.warn("%d of %d partitions%s did not go all the way and are left out of the pool",
+				left, len(r.timeline.parts), inTrace(i, len(runs)))
+		}
 	}
 	return f.fit()
 }
 
+// inTrace names one of several traces.
+func inTrace(i, n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" of trace %d", i+1)
+}
+
 // fitter gathers what one fit makes.
 type fitter struct {
-	*timeline
-	parts  []*part
-	report Report
-	base   pipeline.Model // what both models share
+	*recording // the first
+	runs       []*recording
+	report     Report
+	base       pipeline.Model // what all models share
 }
 
 func (f *fitter) warn(format string, args ...any) {
@@ -106,90 +120,153 @@ func (f *fitter) fit() (*Result, error) {
 	f.base.Name = "fit"
 	f.base.Memory.Resident, f.base.Memory.Later = f.background()
 	f.base.Memory.ScratchPool, f.base.Memory.ScratchHigh = f.pool != 0, f.poolBefore()
-	f.report.Remainder = f.remainder(&f.base.Memory)
-	if e := f.report.Remainder.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
-		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: "+
-			"RSS under other settings is doubtful", 100**e)
-	}
-	h, err := newHistory(f.stages)
+	f.memory()
+	h, err := newHistory(f.runs)
 	if err != nil {
 		return nil, err
 	}
-	h.gpu = len(f.data.Manifest.Host.GPUs) > 0
-	f.report.Concurrency = Concurrency(f.data.Spans)
-	r := &Result{Frozen: f.build(frozen, h.names, nil)}
-	if len(f.parts) < MinPartitions {
-		f.report.TooFew = &TooFewError{len(f.parts), MinPartitions}
+	f.report.Concurrency = map[string][]float64{}
+	for _, r := range f.runs {
+		for stage, x := range Concurrency(r.data.Spans) {
+			f.report.Concurrency[stage] = append(f.report.Concurrency[stage], x...)
+		}
+	}
+	for _, x := range f.report.Concurrency {
+		slices.Sort(x)
+	}
+	r := &Result{Frozen: f.frozen(h)}
+	if n := f.report.Partitions; n < MinPartitions {
+		f.report.TooFew = &TooFewError{n, MinPartitions}
 	} else {
-		r.Fitted = f.fitted(h)
+		r.Fitted, r.Variants = f.fitted(h)
 	}
 	r.Report = f.report
-	for _, m := range []*pipeline.Model{r.Frozen, r.Fitted} {
-		if m == nil {
-			continue
-		}
-		if err := m.Validate(); err != nil {
-			return nil, fmt.Errorf("fit: the trace gives a model that is not valid: %w", err)
-		}
-	}
-	return r, nil
+	return r, r.validate()
 }
 
-// fitted chooses the law and builds the model under it.
-func (f *fitter) fitted(h *history) *pipeline.Model {
-	cpus := float64(f.data.Manifest.Host.CPUs)
-	if cpus == 0 {
+func (r *Result) validate() error {
+	models := append([]*pipeline.Model{r.Frozen}, r.Variants...)
+	if r.Fitted != nil {
+		models = append(models, r.Fitted)
+	}
+	for _, m := range models {
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("fit: the trace gives a model that is not valid: %w", err)
+		}
+	}
+	return nil
+}
+
+// Variants is how many laws are refitted to resampled services.
+const Variants = 7
+
+// fitted chooses the law and builds the model under it, and the variants.
+func (f *fitter) fitted(h *history) (*pipeline.Model, []*pipeline.Model) {
+	if h.cpus == 0 {
 		f.warn("the trace does not say how many CPUs the machine has: " +
 			"stages are taken as independent of each other")
 	}
-	if n := len(f.parts); n < MinGood {
+	if n := f.report.Partitions; n < MinGood {
 		f.warn("intervals rest on %d partitions only: %d more would make %d", n, MinGood-n, MinGood)
 	}
-	l := h.choose(cpus)
-	clocks := h.clocksOf(l.cpus, l.stages)
-	spread := h.spread(l.cpus, l.stages)
-	f.report.Law, f.report.CPUs, f.report.Misfit = l.name(), l.cpus, l.misfit
-	f.report.MisfitIndependent = h.misfit(0, h.prior(0))
-	for i, s := range l.stages {
-		f.report.Stages = append(f.report.Stages, StageReport{
-			Name: s.Name, Services: h.services(i), Parallelism: s.Parallelism, Weight: s.Weight,
-			Spread: spread[i],
+	f.load(h.cpus)
+	l := h.choose()
+	f.describe(h, l)
+	m := f.under(h, l)
+	var variants []*pipeline.Model
+	if l.name() == LawSharing {
+		for i := range Variants {
+			variants = append(variants, f.under(h, h.resampled(l, uint64(i+1))))
+		}
+	}
+	return m, variants
+}
+
+// load says what other programs took of the machine.
+func (f *fitter) load(cpus float64) {
+	sum, n := 0.0, 0.0
+	for _, r := range f.runs {
+		if mean, known := r.meanLoad(); known {
+			sum, n = sum+mean, n+1
+		}
+	}
+	if n == 0 {
+		return
+	}
+	mean := sum / n
+	f.report.OtherCores = &mean
+	if cpus > 0 && mean > 0.1*cpus {
+		f.warn("other programs used %.1f of the machine's %.0f cores while it was recorded: "+
+			"predictions are for a machine as busy; record on a quiet one to be sure", mean, cpus)
+	}
+}
+
+// describe reports the law and what it leaves unexplained.
+func (f *fitter) describe(h *history, l *law) {
+	s := &search{history: h, seen: h.seen}
+	of := s.fitness(l)
+	spread := of.spread()
+	rep := &f.report
+	rep.Law, rep.CPUs, rep.Misfit = l.name(), l.cpus, l.misfit
+	rep.MisfitIndependent = s.misfit(h.prior(0))
+	for i, law := range l.stages {
+		rep.Stages = append(rep.Stages, StageReport{
+			Name: law.Name, Services: s.services(i), Parallelism: law.Parallelism,
+			Weight: law.Weight, Sensitivity: law.Sensitivity, Spread: spread[i],
+			CPUMeasured: of.measured(i),
 		})
 	}
-	if f.report.Misfit > 0.3 {
+	if rep.Misfit > 0.3 {
 		f.warn("the contention law leaves a spread of %.0f %% in the stages' times: "+
-			"something else slows them", 100*f.report.Misfit)
+			"something else slows them", 100*rep.Misfit)
 	}
-	m := f.build(clocks.measure, h.names, l.stages)
-	m.Machine.CPUs = l.cpus
-	return m
 }
 
-func (h *history) services(stage int) int {
-	n := 0
-	for _, s := range h.spans {
-		if h.index[s.Stage] == stage {
-			n++
-		}
+// under builds the model under a law.
+func (f *fitter) under(h *history, l *law) *pipeline.Model {
+	of := (&search{history: h, seen: h.seen}).fitness(l)
+	by := &solo{clocks: h.clocksOf(l), law: l}
+	for i := range l.stages {
+		by.measured = append(by.measured, of.measured(i) && of.bound[i].size() < maxCPUError)
 	}
-	return n
-}
-
-// build makes a model with durations as solo measures them.
-func (f *fitter) build(solo measure, names []string, laws []pipeline.Stage) *pipeline.Model {
 	m := f.base
-	m.Stages = slices.Clone(laws)
-	if laws == nil {
-		for _, n := range names {
-			m.Stages = append(m.Stages, pipeline.Stage{Name: n})
-		}
+	m.Stages = slices.Clone(l.stages)
+	m.Machine.CPUs = l.cpus
+	if f.report.OtherCores != nil && l.cpus > 0 && *f.report.OtherCores >= minLoad {
+		m.Machine.CPUs = max(leastCores, l.cpus-*f.report.OtherCores)
 	}
-	split := f.base.Policy.SplitProving
-	for _, p := range f.parts {
-		m.Partitions = append(m.Partitions, f.partition(p, split, solo))
+	for _, r := range f.runs {
+		at := *by
+		at.offset = r.offset
+		f.pooled(&m, r, &at)
 	}
-	m.Jobs = f.jobsOf(solo)
 	return &m
+}
+
+// maxCPUError is how far measured CPU time may lie from the law's, in logarithms, to be taken for
+// the work of a stage: one that waits for something else is not explained by its CPU time.
+const maxCPUError = 0.5
+
+// frozen builds the model with the first trace's recorded durations.
+func (f *fitter) frozen(h *history) *pipeline.Model {
+	m := f.base
+	for _, n := range h.names {
+		m.Stages = append(m.Stages, pipeline.Stage{Name: n})
+	}
+	f.pooled(&m, f.recording, frozen{})
+	return &m
+}
+
+// pooled adds a recording's partitions and jobs to the pool.
+func (f *fitter) pooled(m *pipeline.Model, r *recording, by measure) {
+	split := f.base.Policy.SplitProving
+	if r != f.recording {
+		split = r.data.Manifest.Settings["split_proving"].Value != "false"
+	}
+	for _, p := range r.parts {
+		m.Partitions = append(m.Partitions, r.partition(p, split, by))
+	}
+	m.Jobs = append(m.Jobs, r.jobsOf(by)...)
 }
 
 // policy takes the settings as recorded; what the manifest does not say comes from the resources or

@@ -155,6 +155,15 @@ type Remainder struct {
 	Samples    int
 }
 
+// memory fits the law of RSS to all recordings and takes it into the models.
+func (f *fitter) memory() {
+	f.report.Remainder = f.remainder(&f.base.Memory)
+	if e := f.report.Remainder.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
+		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: "+
+			"RSS under other settings is doubtful", 100**e)
+	}
+}
+
 // remainder chooses the law of RSS. With the collector's percentage off and a collection after each
 // MSM scratch stays resident at its high water; otherwise the remainder grows with the ledger.
 // Scratch is known by formula only, and is the same under every setting that can be replayed: what

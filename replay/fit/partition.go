@@ -12,10 +12,10 @@ import (
 var abc = []string{trace.ClassA, trace.ClassB, trace.ClassC}
 
 // partition makes a pool member of a recorded partition.
-func (t *timeline) partition(p *part, split bool, solo measure) pipeline.Partition {
+func (t *timeline) partition(p *part, split bool, by measure) pipeline.Partition {
 	numbers := map[int64]int{}
 	out := pipeline.Partition{Job: p.job, Partition: p.partition}
-	out.Pieces = model(p.pieces(t.dispatched(p.job), split), numbers, solo)
+	out.Pieces = model(p.pieces(t.dispatched(p.job), split), numbers, by)
 	out.SettledBytes, out.EarlyBytes = p.settled()
 	started := p.spanTime(trace.StageProveStart, true)
 	for _, e := range p.buffers {
@@ -75,7 +75,7 @@ func (t *timeline) dispatched(id int64) int64 {
 }
 
 // jobsOf makes the pool of jobs.
-func (t *timeline) jobsOf(solo measure) []pipeline.Job {
+func (t *timeline) jobsOf(by measure) []pipeline.Job {
 	ids := make([]int64, 0, len(t.jobs))
 	for id := range t.jobs {
 		ids = append(ids, id)
@@ -87,12 +87,12 @@ func (t *timeline) jobsOf(solo measure) []pipeline.Job {
 		if j.submitted == unset || j.admitted == unset {
 			continue
 		}
-		out = append(out, t.jobOf(j, solo))
+		out = append(out, t.jobOf(j, by))
 	}
 	return out
 }
 
-func (t *timeline) jobOf(j *job, solo measure) pipeline.Job {
+func (t *timeline) jobOf(j *job, by measure) pipeline.Job {
 	var before, after []*trace.Span
 	dispatched, last := t.dispatched(j.id), j.over
 	for _, s := range j.spans {
@@ -116,7 +116,7 @@ func (t *timeline) jobOf(j *job, solo measure) pipeline.Job {
 	place(all, j.buffers)
 	out := pipeline.Job{Job: j.id, SubmitNS: float64(j.submitted - t.start)}
 	numbers := map[int64]int{}
-	out.Before = model(all[:len(head)], numbers, solo)
-	out.After = model(all[len(head):], numbers, solo)
+	out.Before = model(all[:len(head)], numbers, by)
+	out.After = model(all[len(head):], numbers, by)
 	return out
 }

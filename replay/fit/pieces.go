@@ -131,34 +131,63 @@ func past(p, next piece, e *trace.BufferEvent) bool {
 	return p.span != nil && e.Seq > p.span.EndSeq || next.span != nil && e.Seq > next.span.BeginSeq
 }
 
-// measure says how long a stretch of a stage's service is in the model's terms.
-type measure func(stage string, begin, end int64) float64
+// measure says how long things are in the model's terms.
+type measure interface {
+	// between is a stretch of a stage's service, or of a gap (stage "")
+	between(stage string, begin, end int64) float64
+	// whole is a piece from begin to end
+	whole(p *piece) float64
+}
 
 // frozen takes recorded time as it is.
-func frozen(_ string, begin, end int64) float64 { return float64(end - begin) }
+type frozen struct{}
 
-// measure is solo time by the law; of gaps, recorded time.
-func (c *clocks) measure(stage string, begin, end int64) float64 {
-	i, ok := c.h.index[stage]
+func (frozen) between(_ string, begin, end int64) float64 { return float64(end - begin) }
+
+func (frozen) whole(p *piece) float64 { return float64(p.end - p.begin) }
+
+// solo measures solo time by the law; of gaps, recorded time.
+type solo struct {
+	*clocks
+	law      *law
+	measured []bool // by stage: its CPU time explains its services
+	offset   int64  // of the recording
+}
+
+func (s *solo) between(stage string, begin, end int64) float64 {
+	i, ok := s.h.index[stage]
 	if !ok {
-		return frozen(stage, begin, end)
+		return frozen{}.between(stage, begin, end)
 	}
-	return c.work(i, begin, end)
+	return s.clocks.between(s.sum[i], begin+s.offset, end+s.offset)
+}
+
+// whole corrects the law's solo time by the measured CPU time, where there is one.
+func (s *solo) whole(p *piece) float64 {
+	total := s.between(p.stage, p.begin, p.end)
+	i, ok := s.h.index[p.stage]
+	if !ok || p.span == nil || p.span.CPUNS <= 0 || !s.measured[i] {
+		return total
+	}
+	used := s.clocks.between(s.cores[i], p.begin+s.offset, p.end+s.offset)
+	if used *= s.law.stages[i].Parallelism; used <= 0 {
+		return total
+	}
+	return total * float64(p.span.CPUNS) / used
 }
 
 // model turns pieces into the model's, numbering buffers from 0 in order of appearance.
-func model(pieces []piece, numbers map[int64]int, solo measure) []pipeline.Piece {
+func model(pieces []piece, numbers map[int64]int, by measure) []pipeline.Piece {
 	out := make([]pipeline.Piece, 0, len(pieces))
-	for _, p := range pieces {
-		m := pipeline.Piece{
-			Segment: p.segment, Stage: p.stage,
-			SoloNS: solo(p.stage, p.begin, p.end),
-		}
+	for i := range pieces {
+		p := &pieces[i]
+		m := pipeline.Piece{Segment: p.segment, Stage: p.stage, SoloNS: by.whole(p)}
+		total := by.between(p.stage, p.begin, p.end)
 		for _, e := range p.buffers {
 			c := changeOf(e, numbers)
 			at := min(max(e.TimeNS, p.begin), p.end)
-			if m.SoloNS > 0 {
-				c.At = min(1, max(0, solo(p.stage, p.begin, at)/m.SoloNS))
+			if total > 0 {
+				c.At = min(1, max(0, by.between(p.stage, p.begin, at)/total))
 			}
 			if n := len(m.Buffers); n > 0 {
 				c.At = max(c.At, m.Buffers[n-1].At)

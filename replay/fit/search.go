@@ -2,6 +2,7 @@ package fit
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"highwater/replay/pipeline"
 )
@@ -15,57 +16,73 @@ const (
 	LawSharing = "processor_sharing"
 )
 
-// minGain is by how much a change of a stage's law must lower the misfit to be worth it: a tenth,
-// and more than the chance deviation of a spread estimated from so few services.
-func minGain(services int) float64 {
-	return max(0.1, 1.5/math.Sqrt(2*float64(max(services, 1))))
+// A change of the law must lower the misfit by a tenth, and by more than the chance deviation of a
+// spread estimated from so few services. Laws refitted to resampled services take any change that
+// pays at all: they show which laws the services would bear as well.
+const (
+	fittedGain   = 0.1
+	resampleGain = 0.01
+)
+
+// search looks for the simplest law that explains services.
+type search struct {
+	*history
+	seen []service
+	gain float64 // least lowering of the misfit, as a share
 }
 
-// law is a contention law with its misfit.
-type law struct {
-	cpus   float64
-	stages []pipeline.Stage
-	misfit float64
-}
-
-func (l *law) name() string {
-	for _, s := range l.stages {
-		if s.Parallelism > 0 && l.cpus > 0 {
-			return LawSharing
-		}
+// enough is the least lowering of the misfit by a change that so many services speak for.
+func (s *search) enough(services int) float64 {
+	if s.gain < fittedGain {
+		return s.gain
 	}
-	return LawIndependent
+	return max(s.gain, 1.5/math.Sqrt(2*float64(max(services, 1))))
 }
 
-// spread is, by stage, how far a law is from explaining its services; NaN where there is nothing to
-// go by. Where the CPU time of services was measured it is the root mean square of log(law's CPU
-// time / measured), else the standard deviation of the logarithm of the solo times.
-func (h *history) spread(cpus float64, stages []pipeline.Stage) []float64 {
-	rates := make([][]float64, len(h.mix))
-	for i, counts := range h.mix {
-		rates[i] = make([]float64, len(stages))
-		pipeline.Rates(cpus, stages, counts, rates[i])
+// fitness is, by stage, how far a law is from explaining the services.
+type fitness struct {
+	free  []moments // log of solo times
+	bound []moments // log of the law's CPU time over the measured
+}
+
+func (s *search) fitness(l *law) fitness {
+	rates, cores := make([][]float64, len(s.mix)), make([][]float64, len(s.mix))
+	for i := range s.mix {
+		rates[i], cores[i] = l.rates(&s.mix[i])
 	}
-	free, bound := make([]moments, len(stages)), make([]moments, len(stages))
-	for i := range h.seen {
-		s := &h.seen[i]
-		work := 0.0
-		for k, c := range s.company {
-			work += s.time[k] * rates[c][s.stage]
+	f := fitness{make([]moments, len(l.stages)), make([]moments, len(l.stages))}
+	for i := range s.seen {
+		v := &s.seen[i]
+		work, used := 0.0, 0.0
+		for k, c := range v.company {
+			work += v.time[k] * rates[c][v.stage]
+			used += v.time[k] * cores[c][v.stage]
 		}
-		if work <= 0 {
+		if work <= 0 || used <= 0 {
 			continue
 		}
-		free[s.stage].add(math.Log(work))
-		if p := stages[s.stage].Parallelism; s.cpu > 0 && p > 0 {
-			bound[s.stage].add(math.Log(work * p / s.cpu))
+		if p := l.stages[v.stage].Parallelism; v.cpu > 0 && p > 0 {
+			used *= p
+			f.bound[v.stage].add(math.Log(used / v.cpu))
+			work *= v.cpu / used
 		}
+		f.free[v.stage].add(math.Log(work))
 	}
-	out := make([]float64, len(stages))
+	return f
+}
+
+// measured says whether most services of a stage have a CPU time to go by.
+func (f *fitness) measured(i int) bool { return 2*f.bound[i].n > f.free[i].n }
+
+// spread is, by stage, what the law leaves unexplained; NaN where there is nothing to go by: the
+// standard deviation of the logarithm of solo times and, where the CPU time of services was
+// measured, the root mean square of log(law's CPU time / measured) besides.
+func (f *fitness) spread() []float64 {
+	out := make([]float64, len(f.free))
 	for i := range out {
-		out[i] = free[i].deviation()
-		if 2*bound[i].n > free[i].n {
-			out[i] = math.Sqrt(bound[i].squares / bound[i].n)
+		out[i] = f.free[i].deviation()
+		if f.measured(i) {
+			out[i] = math.Hypot(f.bound[i].size(), max(0, out[i]))
 		}
 	}
 	return out
@@ -88,15 +105,19 @@ func (m *moments) deviation() float64 {
 	return math.Sqrt(max(0, m.squares-m.sum*m.sum/m.n) / (m.n - 1))
 }
 
+// size is the root mean square.
+func (m *moments) size() float64 { return math.Sqrt(m.squares / m.n) }
+
 // misfit is the spread of the solo times over the stages, each weighted with its share of the
 // recorded time: how much of the durations the law leaves unexplained.
-func (h *history) misfit(cpus float64, stages []pipeline.Stage) float64 {
-	spread := h.spread(cpus, stages)
+func (s *search) misfit(l *law) float64 {
+	f := s.fitness(l)
+	spread := f.spread()
 	total, sum := 0.0, 0.0
-	for i := range h.seen {
-		if x := spread[h.seen[i].stage]; !math.IsNaN(x) {
-			total += h.seen[i].total
-			sum += h.seen[i].total * x * x
+	for i := range s.seen {
+		if x := spread[s.seen[i].stage]; !math.IsNaN(x) {
+			total += s.seen[i].total
+			sum += s.seen[i].total * x * x
 		}
 	}
 	if total == 0 {
@@ -107,48 +128,99 @@ func (h *history) misfit(cpus float64, stages []pipeline.Stage) float64 {
 
 // choose finds the simplest law that explains the recorded durations. It begins with what the spans
 // say of themselves (as many cores as they have threads) and moves one stage's parallelism or
-// weight at a time while that pays.
-func (h *history) choose(cpus float64) *law {
-	best := &law{cpus: cpus, stages: h.prior(cpus)}
-	best.misfit = h.misfit(cpus, best.stages)
+// weight, or how services slow each other down in memory, at a time while that pays.
+func (h *history) choose() *law {
+	s := &search{history: h, seen: h.seen, gain: fittedGain}
+	return s.from(h.prior(h.cpus))
+}
+
+// resampled is the law that as many services, drawn from those seen with replacement, speak for.
+func (h *history) resampled(from *law, seed uint64) *law {
+	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	s := &search{history: h, gain: resampleGain}
+	for range min(len(h.seen), maxResampled) {
+		s.seen = append(s.seen, h.seen[rng.IntN(len(h.seen))])
+	}
+	return s.from(&law{cpus: from.cpus, stages: append([]pipeline.Stage(nil), from.stages...)})
+}
+
+// maxResampled bounds the services that a resampled law is fitted to.
+const maxResampled = 512
+
+// from improves a law until nothing pays.
+func (s *search) from(best *law) *law {
+	best.misfit = s.misfit(best)
+	if best.cpus == 0 {
+		return best
+	}
+	share := s.shares()
 	for range 4 {
 		moved := false
 		for i := range best.stages {
-			moved = h.improve(best, i) || moved
+			if share[i] >= minShare {
+				moved = s.improve(best, i) || moved
+			}
 		}
-		if !moved {
+		if moved = s.press(best) || moved; !moved {
 			break
 		}
 	}
 	return best
 }
 
+// minShare is the share of the recorded time below which a stage's law does not matter.
+const minShare = 0.002
+
+// shares is each stage's share of the services' time.
+func (s *search) shares() []float64 {
+	out, total := make([]float64, len(s.names)), 0.0
+	for i := range s.seen {
+		out[s.seen[i].stage] += s.seen[i].total
+		total += s.seen[i].total
+	}
+	for i := range out {
+		out[i] /= max(total, 1)
+	}
+	return out
+}
+
 // prior is the law before any fitting: a stage uses its threads' cores, and all of them where it
 // does not say.
-func (h *history) prior(cpus float64) []pipeline.Stage {
-	stages := make([]pipeline.Stage, len(h.names))
+func (h *history) prior(cpus float64) *law {
+	l := &law{cpus: cpus, stages: make([]pipeline.Stage, len(h.names))}
 	for i, name := range h.names {
 		p := h.threads[i]
 		if p == 0 || p > cpus {
 			p = cpus
 		}
-		stages[i] = pipeline.Stage{Name: name, Parallelism: p, Weight: p}
+		l.stages[i] = pipeline.Stage{Name: name, Parallelism: p, Weight: p}
 	}
-	return stages
+	return l
+}
+
+func (s *search) services(stage int) int {
+	n := 0
+	for i := range s.seen {
+		if s.seen[i].stage == stage {
+			n++
+		}
+	}
+	return n
 }
 
 // improve moves stage i of the law to the best of its candidates, if that pays.
-func (h *history) improve(l *law, i int) bool {
+func (s *search) improve(l *law, i int) bool {
 	was := l.stages[i]
 	bestStage, bestMisfit := was, l.misfit
-	for _, c := range h.candidates(i, l.cpus) {
+	for _, c := range s.candidates(i, l.cpus) {
+		c.Pressure, c.Sensitivity = was.Pressure, was.Sensitivity
 		l.stages[i] = c
-		if m := h.misfit(l.cpus, l.stages); m < bestMisfit*(1-1e-9) {
+		if m := s.misfit(l); m < bestMisfit*(1-1e-9) {
 			bestStage, bestMisfit = c, m
 		}
 	}
 	l.stages[i] = was
-	if bestMisfit >= l.misfit*(1-minGain(h.services(i))) {
+	if bestMisfit >= l.misfit*(1-s.enough(s.services(i))) {
 		return false
 	}
 	l.stages[i], l.misfit = bestStage, bestMisfit
@@ -168,9 +240,38 @@ func (h *history) candidates(i int, cpus float64) []pipeline.Stage {
 	}
 	step := max(0.25, (top-1)/8)
 	for p := 1.0; p <= top+1e-9; p += step {
-		for _, w := range []float64{0.25, 0.5, 1, 2, 4} {
+		for _, w := range []float64{0.25, 0.5, 0.75, 1, 1.5, 2, 4} {
 			out = append(out, pipeline.Stage{Name: name, Parallelism: p, Weight: p * w})
 		}
 	}
 	return out
+}
+
+// sensitivities are by how much one core's worth of other services slows a service in memory
+// (shared bandwidth and caches), besides its share of the cores.
+var sensitivities = []float64{0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5}
+
+// press tries how much services slow each other down in memory: all stages alike, each pressing
+// with the cores that it uses.
+func (s *search) press(l *law) bool {
+	was := append([]pipeline.Stage(nil), l.stages...)
+	best, bestMisfit := was, l.misfit
+	for _, x := range sensitivities {
+		l.stages = append([]pipeline.Stage(nil), was...)
+		for i := range l.stages {
+			l.stages[i].Pressure, l.stages[i].Sensitivity = 0, 0
+			if p := l.stages[i].Parallelism; p > 0 && x > 0 {
+				l.stages[i].Pressure, l.stages[i].Sensitivity = p, x
+			}
+		}
+		if m := s.misfit(l); m < bestMisfit*(1-1e-9) {
+			best, bestMisfit = l.stages, m
+		}
+	}
+	l.stages = was
+	if bestMisfit >= l.misfit*(1-s.enough(len(s.seen))) {
+		return false
+	}
+	l.stages, l.misfit = best, bestMisfit
+	return true
 }

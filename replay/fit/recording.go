@@ -1,0 +1,166 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"highwater/tracer/trace"
+)
+
+// recording is one of the traces that a model is fitted to.
+type recording struct {
+	*timeline
+	parts  []*part // complete ones
+	offset int64   // what its times are moved by, so that recordings do not overlap
+	others []load  // what other programs used, ascending
+}
+
+// load is the cores that other programs used from a time on.
+type load struct {
+	from  int64
+	cores float64
+}
+
+// readAll sorts the rows of all traces. The error says which trace cannot be fitted.
+func readAll(ds []*trace.Data) ([]*recording, error) {
+	var out []*recording
+	end := int64(0)
+	for i, d := range ds {
+		t, err := read(d)
+		if err != nil {
+			return nil, ofTrace(i, len(ds), err)
+		}
+		r := &recording{timeline: t, parts: t.complete(), others: t.otherLoad()}
+		if len(r.parts) == 0 {
+			return nil, ofTrace(i, len(ds), fmt.Errorf(
+				"fit: none of the trace's %d partitions went all the way: %w", len(t.parts),
+				&TooFewError{0, 1}))
+		}
+		first, last := r.window()
+		r.offset = end - first
+		end = last + r.offset + 1
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// ofTrace says which of several traces an error is about.
+func ofTrace(i, n int, err error) error {
+	if n == 1 {
+		return err
+	}
+	return fmt.Errorf("trace %d of %d: %w", i+1, n, err)
+}
+
+// window is from the first to the last end of a stage.
+func (r *recording) window() (first, last int64) {
+	first, last = r.start, r.start
+	for _, s := range r.stages {
+		first, last = min(first, s.BeginNS), max(last, s.EndNS)
+	}
+	return first, last
+}
+
+// Counters of CPU time, in seconds since some start.
+var (
+	machineBusy = []string{"system.cpu.time.user", "system.cpu.time.system", "system.cpu.time.steal"}
+	programBusy = []string{"process.cpu.time.user", "process.cpu.time.system"}
+)
+
+// otherLoad is how many cores other programs used (and the hypervisor withheld), between samples of
+// the machine's counters; nil where they were not sampled.
+func (t *timeline) otherLoad() []load {
+	machine, program := t.busy(machineBusy), t.busy(programBusy)
+	if len(machine) < 2 || len(program) < 2 {
+		return nil
+	}
+	var out []load
+	for i := 1; i < len(machine); i++ {
+		from, to := machine[i-1], machine[i]
+		if to.at-from.at < minLoadSpan {
+			continue
+		}
+		own := at(program, to.at) - at(program, from.at)
+		cores := (to.seconds - from.seconds - own) / (float64(to.at-from.at) / 1e9)
+		out = append(out, load{from.at, min(max(cores, 0), float64(t.data.Manifest.Host.CPUs))})
+	}
+	return out
+}
+
+// minLoadSpan is the shortest time over which counters of 10 ms ticks say a rate.
+const minLoadSpan = 200e6
+
+// reading is a counter's value at a time.
+type reading struct {
+	at      int64
+	seconds float64
+}
+
+// busy sums counters that are sampled together. One that was never sampled counts nothing, if
+// another was.
+func (t *timeline) busy(metrics []string) []reading {
+	last := map[string]float64{}
+	var out []reading
+	for i := range t.data.Samples {
+		s := &t.data.Samples[i]
+		if !slices.Contains(metrics, s.Metric) || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) ||
+			slices.Contains(programBusy, s.Metric) && s.Source != t.source {
+			continue
+		}
+		last[s.Metric] = s.Value
+		sum := 0.0
+		for _, v := range last {
+			sum += v
+		}
+		if n := len(out); n > 0 && s.TimeNS-out[n-1].at < together {
+			out[n-1].seconds = sum
+			continue
+		}
+		out = append(out, reading{s.TimeNS, sum})
+	}
+	return out
+}
+
+// together is how far apart the samples of one look at the counters are at most.
+const together = 20e6
+
+// at reads a counter between its readings.
+func at(r []reading, t int64) float64 {
+	i, _ := slices.BinarySearchFunc(r, t, func(x reading, t int64) int {
+		switch {
+		case x.at < t:
+			return -1
+		case x.at > t:
+			return 1
+		}
+		return 0
+	})
+	switch {
+	case i == 0:
+		return r[0].seconds
+	case i == len(r):
+		return r[len(r)-1].seconds
+	}
+	a, b := r[i-1], r[i]
+	return a.seconds + (b.seconds-a.seconds)*float64(t-a.at)/float64(b.at-a.at)
+}
+
+// meanLoad is the mean of others over the stages' time; 0 where it is not known.
+func (r *recording) meanLoad() (cores float64, known bool) {
+	first, last := r.window()
+	sum, span := 0.0, 0.0
+	for i, l := range r.others {
+		to := last
+		if i+1 < len(r.others) {
+			to = r.others[i+1].from
+		}
+		if d := float64(min(to, last) - max(l.from, first)); d > 0 {
+			sum, span = sum+d*l.cores, span+d
+		}
+	}
+	if span == 0 {
+		return 0, false
+	}
+	return sum / span, true
+}
