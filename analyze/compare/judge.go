@@ -1,0 +1,339 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"highwater/internal/units"
+)
+
+// judge holds what rows are judged by.
+type judge struct {
+	base, next []*Run
+	opts       Options
+	tests      bool // enough runs for the U test
+	floors     map[Metric]float64
+}
+
+func newJudge(base, next []*Run, opts Options) *judge {
+	j := &judge{base: base, next: next, opts: opts}
+	j.tests = min(len(base), len(next)) >= MinTestRuns
+	if opts.Noise != nil {
+		j.floors = opts.Noise.lookup()
+	}
+	return j
+}
+
+// rows judges all outcomes, or all explanations.
+func (j *judge) rows(outcomes bool) ([]Row, int) {
+	rows := []Row{}
+	var p []float64
+	var degenerate []bool
+	for _, m := range j.metrics(outcomes) {
+		r := Row{Metric: m, ThresholdRatio: j.threshold(m)}
+		a, b, ok := j.measured(m)
+		if !ok {
+			r.Verdict, r.Why = Inconclusive, "not known of every run"
+			rows, p, degenerate = append(rows, r), append(p, 1), append(degenerate, true)
+			continue
+		}
+		pValue, never := j.measure(&r, a, b)
+		rows, p, degenerate = append(rows, r), append(p, pValue), append(degenerate, never)
+	}
+	corrected, tested := holm(p, degenerate)
+	for i := range rows {
+		if rows[i].Verdict == "" {
+			j.decide(&rows[i], p[i], corrected[i], tested)
+		}
+	}
+	if !j.tests {
+		tested = 0
+	}
+	return rows, tested
+}
+
+// metrics are those of any run that were asked for, in the order of a report.
+func (j *judge) metrics(outcomes bool) []Metric {
+	set := map[Metric]bool{}
+	for _, r := range slices.Concat(j.base, j.next) {
+		for m := range r.Values {
+			set[m] = true
+		}
+	}
+	var list []Metric
+	for m := range set {
+		if m.Outcome() == outcomes && (len(j.opts.Metrics) == 0 ||
+			slices.Contains(j.opts.Metrics, m.Name) ||
+			slices.Contains(j.opts.Metrics, m.String())) {
+			list = append(list, m)
+		}
+	}
+	sortMetrics(list)
+	return list
+}
+
+// absentIsZero are metrics of which a run without the subject has none: no buffer of a class is 0
+// bytes of it.
+var absentIsZero = map[string]bool{ClassPeak: true, ClassArea: true, ClassMade: true}
+
+// measured are the metric's values on both sides; false where a run lacks it.
+func (j *judge) measured(m Metric) (a, b []float64, ok bool) {
+	side := func(runs []*Run) (values []float64, ok bool) {
+		for _, r := range runs {
+			v, ok := r.Values[m]
+			if !ok && !absentIsZero[m.Name] {
+				return nil, false
+			}
+			values = append(values, v)
+		}
+		return values, true
+	}
+	a, ok = side(j.base)
+	if !ok {
+		return nil, nil, false
+	}
+	b, ok = side(j.next)
+	return a, b, ok
+}
+
+// measure fills in what both sides say.
+func (j *judge) measure(r *Row, a, b []float64) (p float64, degenerate bool) {
+	x, y := sample(a), sample(b)
+	mx, my := middleOf(x), middleOf(y)
+	r.BaseMedian, r.BaseLow, r.BaseHigh = &mx.center, mx.low, mx.high
+	r.NewMedian, r.NewLow, r.NewHigh = &my.center, my.low, my.high
+	delta := my.center - mx.center
+	r.Delta, r.DeltaRatio = &delta, ratioOf(my.center, mx.center)
+	r.NoiseRatio = finite(max(variation(a), variation(b)))
+	return uTest(x, y)
+}
+
+// threshold is the least relative change of m that matters.
+func (j *judge) threshold(m Metric) float64 {
+	if v, ok := j.opts.Thresholds[m.String()]; ok {
+		return v
+	}
+	if v, ok := j.opts.Thresholds[m.Name]; ok {
+		return v
+	}
+	return m.quantity().threshold
+}
+
+// floor is the noise floor of m.
+func (j *judge) floor(m Metric) float64 {
+	if v, ok := j.floors[m]; ok {
+		return v
+	}
+	return m.quantity().floor
+}
+
+// decide gives a measured row its verdict.
+func (j *judge) decide(r *Row, p, corrected float64, tested int) {
+	if !j.tests {
+		j.decideByFloor(r)
+		return
+	}
+	r.P, r.PCorrected = &p, &corrected
+	if r.NoiseRatio != nil {
+		least := detectable(*r.NoiseRatio, len(j.base), len(j.next), Alpha/float64(max(tested, 1)))
+		r.DetectableRatio = finite(least)
+	}
+	switch {
+	case corrected <= Alpha && r.matters():
+		r.Verdict = r.direction()
+	case r.matters():
+		r.Verdict = Inconclusive
+		r.Why = "the difference is above the threshold, and noise may explain it"
+	default:
+		r.Verdict = Neutral
+	}
+}
+
+// decideByFloor judges few runs: what does not exceed the noise of equal runs is no change, and
+// that there is none is only said where the floor is not above what matters.
+func (j *judge) decideByFloor(r *Row) {
+	floor := j.floor(r.Metric)
+	r.FloorRatio = &floor
+	switch effect := r.effect(); {
+	case *r.Delta == 0:
+		r.Verdict = Neutral
+	case effect > floor && r.matters():
+		r.Verdict = r.direction()
+	case !r.matters() && floor <= r.ThresholdRatio:
+		r.Verdict = Neutral
+	default:
+		r.Verdict = Inconclusive
+		r.Why = fmt.Sprintf("equal runs differ by up to %s", units.Percent(floor))
+	}
+}
+
+// effect is the size of the relative change; from nothing to something is beyond any.
+func (r *Row) effect() float64 {
+	switch {
+	case r.DeltaRatio != nil:
+		return math.Abs(*r.DeltaRatio)
+	case *r.Delta == 0:
+		return 0
+	}
+	return math.Inf(1)
+}
+
+// matters says that the change reaches its threshold, and the grain of what is measured.
+func (r *Row) matters() bool {
+	return *r.Delta != 0 && r.effect() >= r.ThresholdRatio &&
+		math.Abs(*r.Delta) >= r.quantity().least
+}
+
+func (r *Row) direction() string {
+	switch {
+	case !r.Outcome():
+		return Moved
+	case *r.Delta > 0:
+		return Regression
+	}
+	return Improvement
+}
+
+// basis says what the verdicts rest on.
+func (j *judge) basis(d *Diff) (basis, text string) {
+	if j.tests {
+		return BasisTest, fmt.Sprintf("Mann-Whitney U test on %d and %d runs; %d outcomes tested, "+
+			"held together to %s by Holm's correction", len(j.base), len(j.next), d.Tested,
+			units.Percent(Alpha))
+	}
+	few := fmt.Sprintf("%d and %d runs are too few for a test (%d a side are needed)",
+		len(j.base), len(j.next), MinTestRuns)
+	if n := j.opts.Noise; n != nil {
+		return BasisHistory, few + fmt.Sprintf(": judged by a noise floor learnt from %d equal runs",
+			n.Runs)
+	}
+	return BasisDefault, few + ": judged by the default noise floor (docs/diff.md); --history or " +
+		"--noise gives this machine's"
+}
+
+// conclude draws the whole comparison's verdict from its outcomes.
+func (d *Diff) conclude(same bool) {
+	var open []string
+	for _, x := range d.Differences {
+		if !x.Accepted {
+			open = append(open, x.String())
+		}
+	}
+	switch {
+	case len(open) > 0:
+		d.Verdict, d.Basis = Inconclusive, BasisNone
+		d.Sentence = "The sides differ in more than the code: " + someOf(open, 3) + "."
+		return
+	case same:
+		d.Verdict, d.Basis = Neutral, BasisSame
+		d.BasisText = "both sides are the same traces"
+		d.Sentence = "Both sides are the same traces: nothing differs."
+		return
+	}
+	d.Verdict = d.worst()
+	d.Sentence = d.sentence()
+}
+
+// worst is regression where an outcome regressed, else improvement where one improved, else
+// inconclusive where a headline figure is, else neutral.
+func (d *Diff) worst() string {
+	verdict, known := Neutral, false
+	for i := range d.Outcomes {
+		r := &d.Outcomes[i]
+		switch r.Verdict {
+		case Regression:
+			return Regression
+		case Improvement:
+			verdict = Improvement
+		case Inconclusive:
+			if verdict == Neutral && (r.Headline() || len(d.Outcomes) <= 3) {
+				verdict = Inconclusive
+			}
+		}
+		known = known || r.Verdict != Inconclusive
+	}
+	// improvement wins over an inconclusive headline met before it
+	if verdict == Inconclusive && slices.ContainsFunc(d.Outcomes,
+		func(r Row) bool { return r.Verdict == Improvement }) {
+		return Improvement
+	}
+	if !known {
+		return Inconclusive
+	}
+	return verdict
+}
+
+// sentence is the verdict with its largest effects.
+func (d *Diff) sentence() string {
+	switch d.Verdict {
+	case Regression, Improvement:
+		effects := d.effects(d.Verdict)
+		text := strings.ToUpper(d.Verdict[:1]) + d.Verdict[1:] + ": " + someOf(effects, 4) + "."
+		if better := d.effects(Improvement); d.Verdict == Regression && len(better) > 0 {
+			text += " Better: " + someOf(better, 2) + "."
+		}
+		return text
+	case Inconclusive:
+		effects := d.effects(Inconclusive)
+		if len(effects) == 0 {
+			return "Inconclusive: no outcome is known of every run."
+		}
+		return "Inconclusive: no outcome moved beyond noise, and noise hides what would matter: " +
+			someOf(effects, 3) + "."
+	}
+	return "Neutral: no outcome moved by as much as matters."
+}
+
+// effects lists the outcomes of a verdict, headline figures first, then by size.
+func (d *Diff) effects(verdict string) []string {
+	var rows []*Row
+	for i := range d.Outcomes {
+		r := &d.Outcomes[i]
+		if r.Verdict == verdict && r.Delta != nil {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b *Row) int {
+		if a.Headline() != b.Headline() {
+			if a.Headline() {
+				return -1
+			}
+			return 1
+		}
+		switch x, y := a.effect(), b.effect(); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	list := make([]string, len(rows))
+	for i, r := range rows {
+		list[i] = r.Label() + " " + r.Change()
+	}
+	return list
+}
+
+// Change is the relative change for people; "new" where there was nothing before.
+func (r *Row) Change() string {
+	switch {
+	case r.Delta == nil:
+		return "not known"
+	case r.DeltaRatio != nil:
+		return units.SignedPercent(*r.DeltaRatio)
+	case *r.Delta == 0:
+		return units.Percent(0)
+	}
+	return "new"
+}
+
+// someOf joins the first few, and counts the rest.
+func someOf(list []string, most int) string {
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
