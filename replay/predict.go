@@ -15,7 +15,7 @@ import (
 type figures struct {
 	models []*pipeline.Model
 	stats  []sim.Stats
-	off    float64 // bytes by which RSS may lie above or below its law; 0 where not known
+	off    float64 // standard deviation of RSS about its law, bytes; 0 where not known
 }
 
 func (f *figures) rss(i int) float64 {
@@ -25,11 +25,11 @@ func (f *figures) rss(i int) float64 {
 	return math.NaN()
 }
 
-// rssOff is rss with an error of its law: between -off and off, spread evenly over the draws.
+// rssOff is rss with an error of its law: normal, spread evenly over the draws.
 func (f *figures) rssOff(i int) float64 {
 	const golden = 0.6180339887498949
 	_, place := math.Modf((float64(i) + 0.5) * golden)
-	return f.rss(i) + (2*place-1)*f.off
+	return f.rss(i) + math.Sqrt2*math.Erfinv(2*place-1)*f.off
 }
 
 func (f *figures) live(i int) float64     { return float64(f.stats[i].PeakLiveBytes) }
@@ -163,16 +163,13 @@ func (p *Prediction) limit(f *figures, bytes int64) {
 // over is the share of draw i's peaks, given the error of the law of RSS, above limit.
 func (f *figures) over(i int, limit float64) float64 {
 	above, off := f.peak(i)-limit, f.off
-	if math.IsNaN(f.rss(i)) {
-		off = 0
-	}
-	switch {
-	case above > off:
-		return 1
-	case above <= -off:
+	if math.IsNaN(f.rss(i)) || off == 0 {
+		if above > 0 {
+			return 1
+		}
 		return 0
 	}
-	return (above + off) / (2 * off)
+	return math.Erfc(-above/(off*math.Sqrt2)) / 2
 }
 
 func (a *answer) law() Law {

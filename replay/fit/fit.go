@@ -79,6 +79,9 @@ func Fit(ds ...*trace.Data) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := alike(ds); err != nil {
+		return nil, fmt.Errorf("fit: %w", err)
+	}
 	f := &fitter{recording: runs[0], runs: runs}
 	for i, r := range runs {
 		left := len(r.timeline.parts) - len(r.parts)

@@ -149,19 +149,68 @@ type Remainder struct {
 	// ErrorRatio is, before that move, the law's peak RSS on the recorded ledger over the recorded
 	// peak, minus 1; nil where the base was not measured or no peak was recorded.
 	ErrorRatio *float64
-	// ErrorBytes is by how much RSS may lie above or below the law; nil where nothing was measured.
-	// Samples is how many samples of RSS it rests on.
+	// BetweenBytes is the standard deviation over the traces of the base that meets their peaks;
+	// nil for one trace.
+	BetweenBytes *int64
+	// ErrorBytes is by how much RSS may lie above or below the law (standard deviation); nil where
+	// nothing was measured. Samples is how many samples of RSS it rests on.
 	ErrorBytes *int64
 	Samples    int
 }
 
-// memory fits the law of RSS to all recordings and takes it into the models.
+// memory fits the law of RSS to all recordings and takes it into the models: that of the first,
+// with a base that meets the recorded peaks of all in the mean. What is left of each says by how
+// much the law goes off from one setting to another.
 func (f *fitter) memory() {
-	f.report.Remainder = f.remainder(&f.base.Memory)
-	if e := f.report.Remainder.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
+	m := &f.base.Memory
+	r := f.remainder(m)
+	off := moments{}
+	for _, run := range f.runs {
+		at := pipeline.Memory{ScratchPool: m.ScratchPool, ScratchHigh: m.ScratchHigh}
+		of := run.remainder(&at)
+		if peak, _ := run.peakRSS(); of.Law != r.Law || peak == trace.Null {
+			continue
+		}
+		meets := float64(run.moved(&at, m.Slope))
+		off.add(meets)
+		r.Samples = max(r.Samples, of.Samples)
+		r.ErrorRatio = larger(r.ErrorRatio, of.ErrorRatio)
+		if of.ErrorBytes != nil && (r.ErrorBytes == nil || *of.ErrorBytes > *r.ErrorBytes) {
+			r.ErrorBytes = of.ErrorBytes
+		}
+	}
+	if off.n > 1 {
+		r.BaseBytes = int64(math.Round(off.sum / off.n))
+		m.BaseBytes = r.BaseBytes
+		between := int64(off.deviation())
+		r.BetweenBytes = &between
+		if r.ErrorBytes == nil || *r.ErrorBytes < between {
+			r.ErrorBytes = &between
+		}
+	}
+	f.report.Remainder = r
+	if e := r.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
 		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: "+
 			"RSS under other settings is doubtful", 100**e)
 	}
+}
+
+// moved is the base with which the law meets the recorded peak, at a slope where it has one.
+func (t *timeline) moved(m *pipeline.Memory, slope float64) int64 {
+	peak, _ := t.peakRSS()
+	ledger := t.recordedPeaks()
+	if m.Law == pipeline.LawProportional {
+		return peak - int64(math.Round((1+slope)*float64(ledger.resident)))
+	}
+	return peak - ledger.scratchLaw
+}
+
+// larger is the ratio that is further from 0.
+func larger(a, b *float64) *float64 {
+	if a == nil || b != nil && math.Abs(*b) > math.Abs(*a) {
+		return b
+	}
+	return a
 }
 
 // remainder chooses the law of RSS. With the collector's percentage off and a collection after each

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"highwater/tracer/setting"
 	"highwater/tracer/trace"
 )
 
@@ -43,6 +44,32 @@ func readAll(ds []*trace.Data) ([]*recording, error) {
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// mayDiffer are settings that change neither the work nor the memory of a partition, besides those
+// that a replay can vary.
+var mayDiffer = []string{"seed", "sample_hz", "memory_limit_bytes"}
+
+// alike says what keeps traces from being recordings of the same work.
+func alike(ds []*trace.Data) error {
+	of := func(d *trace.Data, name string) string { return d.Manifest.Settings[name].Value }
+	first := ds[0]
+	for i, d := range ds[1:] {
+		for _, s := range setting.Table() {
+			a, b := of(first, s.Name), of(d, s.Name)
+			if s.Replay || a == "" || b == "" || a == b || slices.Contains(mayDiffer, s.Name) {
+				continue
+			}
+			return fmt.Errorf("trace 1 has %s=%s, trace %d has %s: such traces are not fitted "+
+				"together: give traces that differ in nothing but settings that replay can vary",
+				s.Name, a, i+2, b)
+		}
+		if a, b := first.Manifest.Host.CPUs, d.Manifest.Host.CPUs; a != b {
+			return fmt.Errorf("trace 1 is of a machine with %d CPUs, trace %d of one with %d: "+
+				"give traces of one machine", a, i+2, b)
+		}
+	}
+	return nil
 }
 
 // ofTrace says which of several traces an error is about.
