@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"highwater/tracer/setting"
@@ -125,6 +127,7 @@ var fields = map[string]field{
 	"jobs_in_flight":    boundField(func(p *Policy) *Bound { return &p.JobsInFlight }),
 	"partition_workers": intField(func(p *Policy) *int64 { return &p.PartitionWorkers }),
 	"gpu_workers":       intField(func(p *Policy) *int64 { return &p.GPUWorkers }),
+	"devices":           intField(func(p *Policy) *int64 { return &p.Devices }),
 	"channel_capacity":  boundField(func(p *Policy) *Bound { return &p.ChannelCapacity }),
 	"permit_release":    wordField(func(p *Policy) *string { return &p.PermitRelease }),
 	"early_free":        boolField(func(p *Policy) *bool { return &p.EarlyFree }),
@@ -162,3 +165,6 @@ func (p *Policy) SetText(name, text string) error {
 	f.set(p, canon)
 	return nil
 }
+
+// SettingNames are the settings of tracer/setting that a Policy has, sorted.
+func SettingNames() []string { return slices.Sorted(maps.Keys(fields)) }
