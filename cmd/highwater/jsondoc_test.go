@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"highwater/analyze"
-	"highwater/replay"
 )
 
 // TestEveryKeyIsDocumented: docs/json.md names every key that a --json object can hold, and every
@@ -30,7 +29,8 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"info", base, reflect.TypeFor[analyze.Summary]()},
 		{"prove", base + sections["prove"], reflect.TypeFor[proveReport]()},
 		{"analyze", base + sections["analyze"], reflect.TypeFor[analyze.Report]()},
-		{"replay", base + sections["replay"], reflect.TypeFor[replay.Prediction]()},
+		{"replay", base + sections["replay"], reflect.TypeFor[replayReport]()},
+		{"plan", base + sections["replay"] + sections["plan"], reflect.TypeFor[planReport]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},
 		{"export", sections["export"], reflect.TypeFor[exportReport]()},
 		{"demo", string(text), reflect.TypeFor[demoReport]()},

@@ -266,7 +266,7 @@ func drawChart(path string, result *plan.Result) error {
 	}
 	switch filepath.Ext(path) {
 	case ".html":
-		err = plot.Page(f, "Plan", []string{result.Answer, result.Why}, charts...)
+		err = plot.Page(f, "Plan", result.Sentences(), charts...)
 	case ".png":
 		err = charts[0].PNG(f)
 	default:

@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"highwater/analyze/report"
 	"highwater/internal/units"
-	"highwater/replay"
 	"highwater/replay/plan"
 )
 
@@ -29,7 +29,7 @@ func (r *planReport) print(ui *tui) error {
 	if err := r.grid().Write(ui.out, style); err != nil {
 		return err
 	}
-	fmt.Fprintf(ui.out, "\n  peak: %s, median and 95 %% interval. P: probability of a peak above the limit.\n",
+	fmt.Fprintf(ui.out, "\n  peak: %s, median; low and high bound 95 %%. P: probability of a peak above the limit.\n",
 		r.peakKind())
 	if n := len(r.Rows) - maxPlanRows; n > 0 {
 		fmt.Fprintf(ui.out, "  %d further combinations are not shown: use --json, or vary less.\n", n)
@@ -78,8 +78,9 @@ func (r *planReport) peakKind() string {
 
 func (r *planReport) grid() report.Grid {
 	g := report.Grid{
-		Header: append(append([]string{}, r.Axes...), "peak", "low", "high", "P", "a proof", "GPU idle", "rho",
-			"verdict"),
+		Header: append(slices.Clone(r.Axes),
+			"verdict", "peak", "P", "a proof", "low", "high", "GPU idle", "rho"),
+		Left: []int{len(r.Axes)},
 	}
 	for i := range r.Rows[:min(len(r.Rows), maxPlanRows)] {
 		row := &r.Rows[i]
@@ -87,11 +88,11 @@ func (r *planReport) grid() report.Grid {
 		for _, name := range r.Axes {
 			cells = append(cells, row.Set[name])
 		}
-		g.Rows = append(g.Rows, append(cells, report.Value(inBytes, row.PeakBytes),
+		g.Rows = append(g.Rows, append(cells, string(row.Verdict)+r.mark(i),
+			report.Value(inBytes, row.PeakBytes), report.Value(inRatio, row.PeakOverLimitRatio),
+			report.Value(inNanos, row.ProofIntervalNS),
 			report.Value(inBytes, row.PeakBytesLow), report.Value(inBytes, row.PeakBytesHigh),
-			report.Value(inRatio, row.PeakOverLimitRatio), report.Value(inNanos, row.ProofIntervalNS),
-			report.Value(inRatio, row.GPUIdleRatio), report.Value(inRho, row.Rho),
-			string(row.Verdict)+r.mark(i)))
+			report.Value(inRatio, row.GPUIdleRatio), report.Value(inRho, row.Rho)))
 	}
 	return g
 }
@@ -100,9 +101,9 @@ func (r *planReport) grid() report.Grid {
 func (r *planReport) mark(i int) string {
 	switch {
 	case r.Recommended != nil && *r.Recommended == i:
-		return " <- take"
+		return ", take"
 	case r.Cheapest != nil && *r.Cheapest == i:
-		return " <- cheapest"
+		return ", cheapest"
 	}
 	return ""
 }
@@ -123,53 +124,20 @@ func (r *planReport) printReasons(ui *tui) {
 		}
 	}
 	for _, reason := range order[:min(len(order), maxReasons)] {
-		names := seen[reason]
-		if len(names) > 3 {
-			names = append(names[:2:2], fmt.Sprintf("and %d more", len(seen[reason])-2))
-		}
-		fmt.Fprintf(ui.out, "  %s: %s\n", strings.Join(names, ", "), reason)
+		fmt.Fprintf(ui.out, "  %s: %s\n", r.which(seen[reason]), reason)
 	}
 	if n := len(order) - maxReasons; n > 0 {
 		fmt.Fprintf(ui.out, "  %d further reasons: see --json.\n", n)
 	}
 }
 
-// whatIf is a replay with an optimisation beside the same replay without it.
-type whatIf struct {
-	Changes string `json:"changes"`
-	// the same settings without the changes
-	PeakRSSBytes    *int64 `json:"peak_rss_bytes"`
-	PeakLiveBytes   *int64 `json:"peak_live_bytes"`
-	MakespanNS      *int64 `json:"makespan_ns"`
-	ProofIntervalNS *int64 `json:"proof_interval_ns"`
-	// with them over without them, minus 1
-	PeakRSSRatio       *float64 `json:"peak_rss_change_ratio"`
-	PeakLiveRatio      *float64 `json:"peak_live_change_ratio"`
-	ProofIntervalRatio *float64 `json:"proof_interval_change_ratio"`
-}
-
-func compareWhatIf(changes string, with, without *replay.Prediction) *whatIf {
-	return &whatIf{
-		Changes: changes, PeakRSSBytes: without.PeakRSSBytes, PeakLiveBytes: without.PeakLiveBytes,
-		MakespanNS: without.MakespanNS, ProofIntervalNS: without.ProofIntervalNS,
-		PeakRSSRatio:       errorRatio(with.PeakRSSBytes, without.PeakRSSBytes),
-		PeakLiveRatio:      errorRatio(with.PeakLiveBytes, without.PeakLiveBytes),
-		ProofIntervalRatio: errorRatio(with.ProofIntervalNS, without.ProofIntervalNS),
+// which names some settings, short where they are many.
+func (r *planReport) which(names []string) string {
+	switch {
+	case len(names) == len(r.Rows):
+		return "all"
+	case len(names) > 3:
+		names = append(names[:2:2], fmt.Sprintf("and %d more", len(names)-2))
 	}
-}
-
-func (w *whatIf) print(ui *tui, with *replay.Prediction) {
-	fmt.Fprintf(ui.out, "\nWhat %s changes, against the same replay without it:\n", w.Changes)
-	for _, f := range []struct {
-		name, unit    string
-		without, with *int64
-		ratio         *float64
-	}{
-		{"peak RSS", inBytes, w.PeakRSSBytes, with.PeakRSSBytes, w.PeakRSSRatio},
-		{"peak live", inBytes, w.PeakLiveBytes, with.PeakLiveBytes, w.PeakLiveRatio},
-		{"proof interval", inNanos, w.ProofIntervalNS, with.ProofIntervalNS, w.ProofIntervalRatio},
-	} {
-		fmt.Fprintf(ui.out, "  %-15s %s -> %s  %s\n", f.name, report.Value(f.unit, f.without),
-			report.Value(f.unit, f.with), deviation(f.ratio))
-	}
+	return strings.Join(names, ", ")
 }

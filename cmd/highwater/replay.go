@@ -20,6 +20,8 @@ type replayCmd struct {
 	Seed      uint64   `default:"1" placeholder:"N" help:"Seed of the draws: same seed, same prediction (default 1)."`
 	Memory    string   `placeholder:"SIZE" help:"A limit such as 755GiB: also say how likely the peak is above it."`
 	Out       string   `placeholder:"DIR.hw" help:"Write the median draw as a trace."`
+
+	whatIfFlags
 }
 
 // memoryVerdictRatio is the share of draws above --memory from which replay exits with 1.
@@ -42,6 +44,7 @@ func (*replayCmd) Help() string {
 func (*replayCmd) Examples() string {
 	return "  highwater replay run.hw --set permit_release=send_accepted\n" +
 		"  highwater replay run.hw --set partition_workers=12 --set channel_capacity=12 --memory 755GiB\n" +
+		"  highwater replay run.hw --scale synthesis=0.5 --free a@prove_start\n" +
 		"  highwater replay run.hw --durations recorded --out again.hw\n"
 }
 
@@ -60,15 +63,40 @@ func (c *replayCmd) Run(ui *tui) error {
 	if err != nil {
 		return err
 	}
+	effect, err := c.effect(ui, t, opts, prediction)
+	if err != nil {
+		return err
+	}
 	if ui.json {
-		err = ui.printJSON(prediction)
+		err = ui.printJSON(replayReport{prediction, effect})
 	} else {
 		err = printPrediction(ui, c.Trace, opts.Set, prediction)
+		effect.print(ui, prediction)
 	}
 	if err != nil {
 		return err
 	}
 	return c.verdict(prediction)
+}
+
+// replayReport is the prediction with what the optimisation asked about changes.
+type replayReport struct {
+	*replay.Prediction
+	WhatIf *whatIf `json:"what_if"` // null where none was asked about
+}
+
+// effect replays without the what-if flags too, where there are any.
+func (c *replayCmd) effect(ui *tui, t *trace.Trace, opts replay.Options, with *replay.Prediction) (*whatIf, error) {
+	changes, err := c.changes()
+	if err != nil || changes.None() {
+		return nil, err
+	}
+	opts.Change, opts.Out = nil, ""
+	without, err := replayWithProgress(ui, t, opts)
+	if err != nil {
+		return nil, err
+	}
+	return compareWhatIf(changes.Text(), with, without), nil
 }
 
 func (c *replayCmd) options() (replay.Options, error) {
@@ -83,6 +111,11 @@ func (c *replayCmd) options() (replay.Options, error) {
 	if opts.Set, err = checkReplaySettings(set); err != nil {
 		return opts, err
 	}
+	changes, err := c.changes()
+	if err != nil {
+		return opts, err
+	}
+	opts.Change = applyChanges(changes)
 	if c.Memory != "" {
 		if opts.MemoryLimit, err = units.ParseBytes(c.Memory); err != nil || opts.MemoryLimit == 0 {
 			return opts, badInput("write it as --memory 755GiB", "--memory %s: not a number of bytes above 0", c.Memory)

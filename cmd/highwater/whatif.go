@@ -1,8 +1,10 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 
+	"highwater/analyze/report"
+	"highwater/replay"
 	"highwater/replay/pipeline"
 	"highwater/replay/whatif"
 )
@@ -58,7 +60,7 @@ func factors(flag string, texts []string) (map[string]float64, error) {
 	return out, nil
 }
 
-// apply is the changes as a predictor takes them; nil where there are none.
+// applyChanges is the changes as a predictor takes them; nil where there are none.
 func applyChanges(c *whatif.Changes) func(*pipeline.Model) error {
 	if c.None() {
 		return nil
@@ -66,9 +68,52 @@ func applyChanges(c *whatif.Changes) func(*pipeline.Model) error {
 	return func(m *pipeline.Model) error {
 		changed, err := c.Apply(m)
 		if err != nil {
-			return errors.Join(err) // one line each
+			return err
 		}
 		*m = *changed
 		return nil
+	}
+}
+
+// whatIf is a replay with an optimisation beside the same replay without it.
+type whatIf struct {
+	Changes string `json:"changes"`
+	// the same settings without the changes
+	PeakRSSBytes    *int64 `json:"peak_rss_bytes"`
+	PeakLiveBytes   *int64 `json:"peak_live_bytes"`
+	MakespanNS      *int64 `json:"makespan_ns"`
+	ProofIntervalNS *int64 `json:"proof_interval_ns"`
+	// with them over without them, minus 1
+	PeakRSSRatio       *float64 `json:"peak_rss_change_ratio"`
+	PeakLiveRatio      *float64 `json:"peak_live_change_ratio"`
+	ProofIntervalRatio *float64 `json:"proof_interval_change_ratio"`
+}
+
+func compareWhatIf(changes string, with, without *replay.Prediction) *whatIf {
+	return &whatIf{
+		Changes: changes, PeakRSSBytes: without.PeakRSSBytes, PeakLiveBytes: without.PeakLiveBytes,
+		MakespanNS: without.MakespanNS, ProofIntervalNS: without.ProofIntervalNS,
+		PeakRSSRatio:       errorRatio(with.PeakRSSBytes, without.PeakRSSBytes),
+		PeakLiveRatio:      errorRatio(with.PeakLiveBytes, without.PeakLiveBytes),
+		ProofIntervalRatio: errorRatio(with.ProofIntervalNS, without.ProofIntervalNS),
+	}
+}
+
+func (w *whatIf) print(ui *tui, with *replay.Prediction) {
+	if w == nil {
+		return
+	}
+	fmt.Fprintf(ui.out, "\nWhat %s changes, against the same replay without it:\n", w.Changes)
+	for _, f := range []struct {
+		name, unit    string
+		without, with *int64
+		ratio         *float64
+	}{
+		{"peak RSS", inBytes, w.PeakRSSBytes, with.PeakRSSBytes, w.PeakRSSRatio},
+		{"peak live", inBytes, w.PeakLiveBytes, with.PeakLiveBytes, w.PeakLiveRatio},
+		{"proof interval", inNanos, w.ProofIntervalNS, with.ProofIntervalNS, w.ProofIntervalRatio},
+	} {
+		fmt.Fprintf(ui.out, "  %-15s %s -> %s  %s\n", f.name, report.Value(f.unit, f.without),
+			report.Value(f.unit, f.with), deviation(f.ratio))
 	}
 }

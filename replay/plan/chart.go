@@ -16,13 +16,9 @@ const maxLines = 12
 // interval, along the first axis of numbers, a line for each combination of the other settings.
 func (r *Result) Charts() []plot.Chart {
 	axis := max(r.numberAxis(), 0)
-	notes := []string{r.Answer}
-	if r.Why != "" {
-		notes = append(notes, r.Why)
-	}
 	x := plot.Axis{Label: r.axes[axis].Name, Categories: r.places(axis)}
 	peak := plot.Chart{
-		Title: "Predicted peak memory", Notes: notes, X: x,
+		Title: "Predicted peak memory", X: x,
 		Y:      plot.Axis{Label: "peak, 95 % interval", Unit: plot.Bytes, FromZero: true},
 		Limits: []plot.Limit{{Name: "limit", Y: float64(r.LimitBytes)}},
 	}

@@ -9,7 +9,7 @@
 //   - unknown outside what the traces support, whatever the model says;
 //   - refused where the model cannot run it at all (a budget that no partition fits, a deadlock).
 //
-// The recommended setting is the safe one with the shortest proof interval; the cheapest is, of the
-// safe ones within 2 % of that, the one with the lowest peak. The next one up is the recommended
+// The recommended setting is the safe one with the shortest proof interval, of several that equal it
+// to 0.5 % the one with the lowest peak; the cheapest is that of those within 2 % of the shortest. The next one up is the recommended
 // setting with the next values of the first axis until one is not safe.
 package plan

@@ -21,6 +21,10 @@ const UnsafeRatio = 0.01
 // setting.
 const NearBestRatio = 0.02
 
+// SameRatio is how far apart proof intervals are that count as equal: the medians of draws are no
+// nearer the truth than that.
+const SameRatio = 0.005
+
 // Options are what to plan. Limit and Axes are required.
 type Options struct {
 	Axes []Axis

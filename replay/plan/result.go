@@ -130,15 +130,21 @@ func (row *Row) judge(p *replay.Prediction) {
 
 // pick finds the rows that answer.
 func (r *Result) pick() {
-	r.Recommended = r.best(func(a, b *Row) bool { return intervalOf(a) < intervalOf(b) }, nil)
-	if r.Recommended == nil {
+	fastest := r.best(func(a, b *Row) bool { return intervalOf(a) < intervalOf(b) }, nil)
+	if fastest == nil {
 		r.NextUp = r.lowest()
 		return
 	}
-	most := intervalOf(&r.Rows[*r.Recommended]) * (1 + NearBestRatio)
-	near := func(row *Row) bool { return intervalOf(row) <= most }
-	r.Cheapest = r.best(func(a, b *Row) bool { return *a.PeakBytes < *b.PeakBytes }, near)
+	r.Recommended = r.lowestWithin(*fastest, SameRatio)
+	r.Cheapest = r.lowestWithin(*fastest, NearBestRatio)
 	r.NextUp = r.nextUp(*r.Recommended)
+}
+
+// lowestWithin is the safe row with the lowest peak whose interval is at most ratio longer.
+func (r *Result) lowestWithin(fastest int, ratio float64) *int {
+	most := intervalOf(&r.Rows[fastest]) * (1 + ratio)
+	return r.best(func(a, b *Row) bool { return *a.PeakBytes < *b.PeakBytes },
+		func(row *Row) bool { return intervalOf(row) <= most })
 }
 
 // intervalOf is a row's proof interval; what has none is the slowest.
@@ -259,7 +265,7 @@ func (r *Result) explain() {
 func (r *Result) because(i int) string {
 	row := &r.Rows[i]
 	if row.Verdict == Refused || row.Verdict == Unknown {
-		return fmt.Sprintf("%s: %s.", row.Verdict, strings.TrimSuffix(strings.Join(row.Reasons, "; "), "."))
+		return fmt.Sprintf("%s: %s.", row.Verdict, firstReasons(row.Reasons))
 	}
 	text := fmt.Sprintf("%s: predicted peak %s (95 %%: %s) against %s, P(peak > limit) %s",
 		row.Verdict, bytesText(row.PeakBytes), rangeText(row.PeakBytesLow, row.PeakBytesHigh),
@@ -272,6 +278,15 @@ func (r *Result) because(i int) string {
 		text += "; " + strings.TrimSuffix(g.Text, ".")
 	}
 	return text + "."
+}
+
+// firstReasons are two of the reasons, and how many more there are.
+func firstReasons(reasons []string) string {
+	more := ""
+	if n := len(reasons) - 2; n > 0 {
+		reasons, more = reasons[:2], fmt.Sprintf("; and %d more reasons", n)
+	}
+	return strings.TrimSuffix(strings.Join(reasons, "; "), ".") + more
 }
 
 func bytesText(n *int64) string {
@@ -289,3 +304,11 @@ func nanosText(n *int64) string {
 }
 
 func rangeText(low, high *int64) string { return bytesText(low) + " to " + bytesText(high) }
+
+// Sentences are the answer, and why the next one up is not safe where there is one.
+func (r *Result) Sentences() []string {
+	if r.Why == "" {
+		return []string{r.Answer}
+	}
+	return []string{r.Answer, r.Why}
+}
