@@ -52,6 +52,19 @@ type Finding struct {
 	// settings to replay, for a counterfactual
 	WhatIf         map[string]string `json:"what_if,omitempty"`
 	Counterfactual *Counterfactual   `json:"counterfactual,omitempty"`
+
+	// ways out, each replayed by itself, where there is more than one to weigh
+	Remedies []Remedy `json:"remedies,omitempty"`
+}
+
+// Remedy is one way out of a finding and, where a replay can say it, what it would have done.
+type Remedy struct {
+	Text string `json:"text"`
+	// settings to replay
+	WhatIf map[string]string `json:"what_if,omitempty"`
+	// stages to replay at another speed: 0.5 is half the time
+	Scale          map[string]float64 `json:"scale,omitempty"`
+	Counterfactual *Counterfactual    `json:"counterfactual,omitempty"`
 }
 
 // Evidence is what a finding rests on. Empty parts are left out.

@@ -19,16 +19,21 @@ type jobFigures struct {
 type jobState struct{ requested, admitted, released, cancelled, failed bool }
 
 func newJobFigures(m *trace.Manifest) jobFigures {
-	f := jobFigures{
-		resources: map[string]bool{trace.ResourceJob: true}, byID: map[int64]*jobState{},
+	return jobFigures{
+		resources: jobResources(m), byID: map[int64]*jobState{},
 		firstSubmit: trace.Null, lastEnd: trace.Null, lastFreed: trace.Null,
 	}
+}
+
+// jobResources names the resources of kind job.
+func jobResources(m *trace.Manifest) map[string]bool {
+	names := map[string]bool{trace.ResourceJob: true}
 	for _, r := range m.Resources {
 		if r.Kind == trace.ResourceJob {
-			f.resources[r.Name] = true
+			names[r.Name] = true
 		}
 	}
-	return f
+	return names
 }
 
 func (f *jobFigures) job(id int64) *jobState {

@@ -45,6 +45,7 @@ type Outcome struct {
 type Input struct {
 	Trace     *trace.Trace
 	Memory    *memory.Builder
+	facts     *facts
 	threshold map[string]float64
 }
 
@@ -59,7 +60,11 @@ func (in *Input) Threshold(analyzer, name string) float64 {
 
 // All lists the analyzers in the order in which they run and are shown.
 func All() []Analyzer {
-	return []Analyzer{queuePileup{}, lateFree{}, ledgerAudit{}}
+	return []Analyzer{
+		queuePileup{}, lateFree{}, ledgerAudit{}, pageFaultStorm{}, largeAllocation{}, leak{},
+		allocatorRetention{}, oversubscription{}, gpuStarvation{}, lockConvoy{}, pinThrash{},
+		transferStall{}, thunderingHerd{}, hiddenLimit{}, budgetNotABound{}, measurementArtefact{},
+	}
 }
 
 // choose gives the analyzers that opts asks for and every threshold's value.

@@ -19,13 +19,12 @@ func Run(t *trace.Trace, opts Options) (*Report, error) {
 	}
 	b := memory.NewBuilder(&t.Manifest, true)
 	f := newFigures(t, b)
-	observers := []memory.Observer{b, f}
+	x := newFacts(t, b, f)
 	passes := make([]Pass, len(chosen))
 	for i, a := range chosen {
-		passes[i] = a.Start(&Input{Trace: t, Memory: b, threshold: values})
-		observers = append(observers, passes[i])
+		passes[i] = a.Start(&Input{Trace: t, Memory: b, facts: x, threshold: values})
 	}
-	if err := memory.Walk(t, observers...); err != nil {
+	if err := memory.Walk(t, newFanout(b, f, x, passes)); err != nil {
 		return nil, err
 	}
 	r := &Report{

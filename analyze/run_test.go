@@ -2,6 +2,7 @@ package analyze_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,12 +90,17 @@ func TestHealthyRunIsClean(t *testing.T) {
 	if len(r.Findings) != 0 {
 		t.Errorf("findings %v, want none", r.Findings)
 	}
-	if !strings.HasPrefix(r.Verdict, "Nothing found by 3 analyzers") {
+	if !strings.HasPrefix(r.Verdict, "Nothing found by 8 analyzers (8 not applicable)") {
 		t.Errorf("verdict %q", r.Verdict)
 	}
+	// What it takes to judge by is in this trace for these.
+	able := []string{
+		"queue-pileup", "late-free", "ledger-audit", "large-allocation", "gpu-starvation",
+		"lock-convoy", "thundering-herd", "hidden-limit",
+	}
 	for _, s := range r.Analyzers {
-		if s.Status != analyze.StatusClean {
-			t.Errorf("%s is %s", s.Analyzer, s.Status)
+		if s.Status == analyze.StatusClean != slices.Contains(able, s.Analyzer) {
+			t.Errorf("%s is %s: %s", s.Analyzer, s.Status, s.Why)
 		}
 	}
 }

@@ -51,6 +51,9 @@ type Buffer struct {
 	AllocNS       int64
 	LastUseNS     int64 // trace.Null before its last use
 
+	// Note is for one pass to keep what it knows of the buffer while it lives (analyze's leak).
+	Note any
+
 	class, stage word
 	device       int64 // trace.None on the host
 	source       word
@@ -265,6 +268,10 @@ func deviceOf(e *trace.BufferEvent) int64 {
 	}
 	return e.Device
 }
+
+// ResidentOf is the touched bytes that the ledger of one source (process) counts now: what its RSS
+// is compared with.
+func (l *Ledger) ResidentOf(source string) int64 { return l.sourceOf(l.words.of(source)).resident }
 
 // KindOf is the kind of a resource.
 func (l *Ledger) KindOf(resource string) string { return l.kinds.kind(resource) }

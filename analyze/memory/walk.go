@@ -18,7 +18,25 @@ const (
 	StepSpanBegin
 	StepSpanEnd
 	StepSample
+
+	// NumStepKinds is how many kinds there are.
+	NumStepKinds
 )
+
+// Kinds is a set of kinds of steps.
+type Kinds uint8
+
+// KindsOf is the set of those kinds.
+func KindsOf(kinds ...StepKind) Kinds {
+	var set Kinds
+	for _, k := range kinds {
+		set |= 1 << k
+	}
+	return set
+}
+
+// Has says whether k is in the set.
+func (s Kinds) Has(k StepKind) bool { return s&(1<<k) != 0 }
 
 // Step is one event of a trace in its order. Exactly the pointer that belongs to Kind is set; it is
 // valid during Observe only.

@@ -264,6 +264,7 @@ func (p *printer) finding(n int, f *analyze.Finding, said string) {
 	p.evidence(&f.Evidence)
 	p.counterfactual("  ", f.Counterfactual)
 	p.paragraph("  remedy      ", f.Remedy)
+	p.remedies(f.Remedies)
 	p.paragraph("  refuted by  ", f.RefutedBy)
 	p.paragraph("  more        ", f.Page)
 }
@@ -366,13 +367,17 @@ func settingsText(set map[string]string) string {
 // endings are what was not found, what could not be looked at, and doubts.
 func (p *printer) endings(r *analyze.Report) {
 	p.blank()
+	var clean []string
 	for _, s := range r.Analyzers {
-		switch s.Status {
-		case analyze.StatusClean:
-			p.paragraph("  clean           ", s.Analyzer)
-		case analyze.StatusNotApplicable:
-			p.paragraph("  not applicable  ", s.Analyzer+": "+s.Why)
+		if s.Status == analyze.StatusClean {
+			clean = append(clean, s.Analyzer)
 		}
+	}
+	if len(clean) > 0 {
+		p.paragraph("  clean           ", strings.Join(clean, ", "))
+	}
+	for _, s := range r.NotApplicable {
+		p.paragraph("  not applicable  ", s.Analyzer+": "+s.Why)
 	}
 	for _, w := range r.Warnings {
 		p.paragraph("  doubt           ", w)
