@@ -1,0 +1,407 @@
+// Batch-affine additions: many independent a + b at 5 multiplications and a square each, because a
+// block of threads shares one inversion.
+//
+// For sums x3 = l^2 - xa - xb, y3 = l (xa - x3) - ya with l = (yb - ya) / (xb - xa), a thread goes
+// over its pairs forwards, keeping the product of the denominators before each (prefix), the block
+// inverts the product of all, and the thread goes backwards: inverse of the i-th denominator =
+// inverse of the product up to i times prefix i. Doubling has the denominator 2 ya; where the
+// result needs no division (an operand or the result is infinity) it is 1.
+#pragma once
+
+#include "curve/group.hpp"
+#include "msm/layout.hpp"
+
+namespace highwater::msm_detail {
+
+enum class sum_kind { add, twice, first, second, infinity };
+
+// What a + b is, of operands whose x are equal, or one of which may be infinity.
+template <class F> HW_HD sum_kind kind_of(const F& xa, const F& ya, const F& xb, const F& yb) {
+    if (xb.is_zero() && yb.is_zero()) return sum_kind::first;
+    if (xa.is_zero() && ya.is_zero()) return sum_kind::second;
+    F d = xb;
+    d -= xa;
+    if (!d.is_zero()) return sum_kind::add;
+    d = yb;
+    d -= ya;
+    // y = 0 has order 2: no such point is on either curve's subgroup, but a + a would be infinity.
+    return d.is_zero() && !ya.is_zero() ? sum_kind::twice : sum_kind::infinity;
+}
+
+template <class F> HW_HD F denominator(sum_kind kind, const F& xa, const F& ya, const F& xb) {
+    F d;
+    switch (kind) {
+    case sum_kind::add:
+        d = xb;
+        d -= xa;
+        return d;
+    case sum_kind::twice:
+        d = ya;
+        d += ya;
+        return d;
+    default: return F::one(0);
+    }
+}
+
+template <class F> HW_HD F numerator(sum_kind kind, const F& xa, const F& ya, const F& yb) {
+    F n;
+    if (kind == sum_kind::twice) {
+        n = xa ^ 2;
+        F once = n;
+        n += once;
+        n += once;
+    } else {
+        n = yb;
+        n -= ya;
+    }
+    return n;
+}
+
+// The sum, given the inverse of its denominator.
+template <class F> HW_HD void finish(sum_kind kind, const F& inverse, const F& xa, const F& ya,
+                                     const F& xb, const F& yb, F& x, F& y) {
+    F slope = numerator(kind, xa, ya, yb);
+    slope *= inverse;
+    x = slope ^ 2;
+    x -= xa;
+    x -= xb;
+    y = xa;
+    y -= x;
+    y *= slope;
+    y -= ya;
+    switch (kind) {
+    case sum_kind::first:
+        x = xa;
+        y = ya;
+        break;
+    case sum_kind::second:
+        x = xb;
+        y = yb;
+        break;
+    case sum_kind::infinity:
+        x.zero();
+        y.zero();
+        break;
+    default: break;
+    }
+}
+
+// How a launch's pairs are dealt to blocks: large chunks first, small ones for an even end.
+struct chunks_t {
+    uint32_t count;             // pairs
+    uint32_t steps, last_steps; // a thread's, in a large and a small chunk
+    uint32_t large;             // chunks
+};
+
+inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks, uint32_t steps) {
+    chunks_t c{uint32_t(pairs), steps, std::max(1u, steps / 4), 0};
+    uint64_t large = uint64_t(steps) * block_threads;
+    // What fits one wave goes in one; else a quarter is kept for the end.
+    c.large = pairs <= large * blocks ? uint32_t((pairs + large - 1) / large)
+                                      : uint32_t(pairs * 3 / 4 / large);
+    return c;
+}
+
+#ifdef __CUDACC__
+
+// The pairs of a round of lists. Items are (index | sign) in points, or, above, in the pool.
+template <class G> struct list_source {
+    using affine = typename G::affine;
+    using ticket = uint2;
+    const affine* points;
+    affine* pool;
+    const uint2* pairs;
+    uint32_t size; // of points
+    bool fresh;    // first round: sums go to new places
+
+    HW_DEVICE const affine* at(uint32_t ref) const {
+        ref &= ~sign_bit;
+        return ref < size ? points + ref : pool + (ref - size);
+    }
+    HW_DEVICE ticket fetch(uint32_t i) const { return pairs[i]; }
+    HW_DEVICE const affine* a(ticket t) const { return at(t.x); }
+    HW_DEVICE const affine* b(ticket t) const { return at(t.y); }
+    HW_DEVICE bool subtract(ticket t) const { return (t.x ^ t.y) & sign_bit; }
+    HW_DEVICE affine* out(ticket t, uint32_t i) const {
+        if (fresh) return pool + i;
+        uint32_t first = t.x & ~sign_bit;
+        return pool + ((first >= size ? first : t.y & ~sign_bit) - size);
+    }
+};
+
+// The pairs of one level of the reduction: see reduce.cuh.
+template <class E> struct level_source {
+    using affine = E;
+    using ticket = uint32_t;
+    const E *in, *before;
+    E* to;
+    uint32_t windows, level, lg; // 2^lg elements a row come out
+
+    HW_DEVICE ticket fetch(uint32_t i) const { return i; }
+    HW_DEVICE const E* first(ticket i, uint32_t which) const {
+        uint32_t j = i & ((1u << lg) - 1), row = i >> lg;
+        if (level == 0 || row < level * windows)
+            return in + ((size_t(row) << (lg + 1)) + 2 * j + which);
+        return before + ((size_t(row - level * windows) << (lg + 2)) + 4 * j + 1 + 2 * which);
+    }
+    HW_DEVICE const E* a(ticket i) const { return first(i, 0); }
+    HW_DEVICE const E* b(ticket i) const { return first(i, 1); }
+    HW_DEVICE bool subtract(ticket) const { return false; }
+    HW_DEVICE E* out(ticket, uint32_t i) const { return to + i; }
+};
+
+#ifdef __CUDA_ARCH__
+
+HW_DEVICE void copy_async(void* to, const void* from) {
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(uint32_t(__cvta_generic_to_shared(to))),
+        "l"(from));
+}
+HW_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;"); }
+template <int N> HW_DEVICE void wait_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(N)); }
+
+// Inverse of each thread's value, one inversion a warp of pairs: 4 warps' values are multiplied
+// together lane by lane, one warp inverts. `shared` has block_threads elements.
+template <class F> __device__ __noinline__ F block_inverse(F value, F* shared) {
+    constexpr uint32_t half = block_threads / 2, quarter = block_threads / 4;
+    static_assert(block_threads == 128, "one warp inverts for four");
+    const uint32_t tid = threadIdx.x;
+    shared[tid] = value;
+    __syncthreads();
+    F two;
+    if (tid < half) {
+        two = value;
+        two *= shared[tid + half];
+    }
+    __syncthreads();
+    F other;
+    if (tid >= half) other = shared[tid - half];
+    else other = shared[tid + half];
+    __syncthreads();
+    if (tid < half) shared[tid] = two;
+    __syncthreads();
+    if (tid < quarter) {
+        F second = shared[tid + quarter];
+        F four = two;
+        four *= second;
+        F inverse = four.reciprocal();
+        second *= inverse; // of the first two
+        two *= inverse;    // of the second two
+        shared[tid] = second;
+        shared[tid + quarter] = two;
+    }
+    __syncthreads();
+    F result = shared[tid % half];
+    result *= other;
+    __syncthreads();
+    return result;
+}
+
+// Where coordinates wait for the thread that asked for them: words of a warp side by side.
+template <int W> struct stage_t {
+    word_t words[4 * W][block_threads];
+
+    HW_DEVICE void ask(int at, const element_mem<W>& from) {
+#pragma unroll
+        for (int i = 0; i < W; i++) copy_async(&words[at * W + i][threadIdx.x], &from.w[i]);
+    }
+    template <class F> HW_DEVICE F take(int at) const {
+        element_mem<W> m;
+#pragma unroll
+        for (int i = 0; i < W; i++) m.w[i] = words[at * W + i][threadIdx.x];
+        return load<F>(m);
+    }
+};
+
+enum { of_xa, of_xb, of_ya, of_yb };
+
+template <class G, class S> class pair_adder {
+    using F = field_of<G>;
+    static constexpr int W = G::words;
+    S from_;
+    chunks_t chunks_;
+    word_t* prefix_;
+    stage_t<W>* stages_; // two
+    uint32_t first_ = 0, steps_ = 0;
+
+    HW_DEVICE uint32_t pair(uint32_t step) const {
+        return first_ + step * block_threads + threadIdx.x;
+    }
+    HW_DEVICE uint32_t clamped(uint32_t step) const { return min(pair(step), chunks_.count - 1); }
+    HW_DEVICE word_t* prefix(uint32_t step, int word) const {
+        return prefix_ + ((size_t(step) * W + word) * gridDim.x + blockIdx.x) * block_threads +
+               threadIdx.x;
+    }
+    HW_DEVICE void ask(uint32_t step, typename S::ticket t, bool whole) {
+        stage_t<W>& stage = stages_[step & 1];
+        const auto *a = from_.a(t), *b = from_.b(t);
+        stage.ask(of_xa, a->x);
+        stage.ask(of_xb, b->x);
+        if (whole) {
+            stage.ask(of_ya, a->y);
+            stage.ask(of_yb, b->y);
+        }
+        commit_copies();
+    }
+    static HW_DEVICE bool is_special(const F& xa, const F& xb, const F& d) {
+        return d.is_zero() || xa.is_zero() || xb.is_zero();
+    }
+    __device__ __noinline__ F special_denominator(typename S::ticket t) const {
+        const auto *a = from_.a(t), *b = from_.b(t);
+        F xa = load<F>(a->x), ya = load<F>(a->y), xb = load<F>(b->x), yb = load<F>(b->y);
+        yb.cneg(from_.subtract(t));
+        return denominator(kind_of(xa, ya, xb, yb), xa, ya, xb);
+    }
+
+public:
+    HW_DEVICE pair_adder(const S& from, const chunks_t& chunks, word_t* prefix, void* shared)
+        : from_(from),
+          chunks_(chunks),
+          prefix_(prefix),
+          stages_(static_cast<stage_t<W>*>(shared)) {}
+
+    HW_DEVICE bool take(uint32_t chunk) {
+        const uint32_t large = chunks_.steps * block_threads,
+                       small = chunks_.last_steps * block_threads;
+        bool is_large = chunk < chunks_.large;
+        uint64_t first =
+            is_large ? uint64_t(chunk) * large
+                     : uint64_t(chunks_.large) * large + uint64_t(chunk - chunks_.large) * small;
+        if (first >= chunks_.count) return false;
+        first_ = uint32_t(first);
+        steps_ = min(is_large ? chunks_.steps : chunks_.last_steps,
+                     (chunks_.count - first_ + block_threads - 1) / block_threads);
+        return true;
+    }
+
+    // The product of all denominators; prefixes are kept.
+    HW_DEVICE F forwards() {
+        F product = F::one(0);
+        typename S::ticket now = from_.fetch(clamped(0)), next = from_.fetch(clamped(1));
+        ask(0, now, false);
+        for (uint32_t step = 0; step < steps_; step++) {
+            typename S::ticket later = from_.fetch(clamped(step + 2));
+            ask(step + 1, next, false);
+            wait_copies<1>();
+            const stage_t<W>& stage = stages_[step & 1];
+            F xa = stage.template take<F>(of_xa), xb = stage.template take<F>(of_xb);
+            F d = xb;
+            d -= xa;
+            if (is_special(xa, xb, d)) d = special_denominator(now);
+            element_mem<W> kept;
+            store(kept, product);
+#pragma unroll
+            for (int i = 0; i < W; i++) *prefix(step, i) = kept.w[i];
+            if (pair(step) < chunks_.count) product *= d;
+            now = next;
+            next = later;
+        }
+        wait_copies<0>();
+        return product;
+    }
+
+    // Given the inverse of the product of all, the sums, last first.
+    HW_DEVICE void backwards(F inverse) {
+        typename S::ticket now = from_.fetch(clamped(steps_ - 1)),
+                           next = from_.fetch(clamped(steps_ - 2));
+        ask(steps_ - 1, now, true);
+        for (uint32_t step = steps_; step-- > 0;) {
+            element_mem<W> kept;
+#pragma unroll
+            for (int i = 0; i < W; i++) kept.w[i] = *prefix(step, i);
+            typename S::ticket later = from_.fetch(clamped(step - 2));
+            ask(step - 1, next, true);
+            wait_copies<1>();
+            if (pair(step) < chunks_.count) sum(step, now, load<F>(kept), inverse);
+            now = next;
+            next = later;
+        }
+        wait_copies<0>();
+    }
+
+private:
+    HW_DEVICE void sum(uint32_t step, typename S::ticket t, const F& kept, F& inverse) {
+        const stage_t<W>& stage = stages_[step & 1];
+        F xa = stage.template take<F>(of_xa), xb = stage.template take<F>(of_xb);
+        F d = xb;
+        d -= xa;
+        sum_kind kind = sum_kind::add;
+        if (is_special(xa, xb, d)) {
+            F ya = stage.template take<F>(of_ya), yb = stage.template take<F>(of_yb);
+            yb.cneg(from_.subtract(t));
+            kind = kind_of(xa, ya, xb, yb);
+            d = denominator(kind, xa, ya, xb);
+        }
+        F mine = inverse;
+        mine *= kept;
+        inverse *= d;
+        F ya = stage.template take<F>(of_ya), yb = stage.template take<F>(of_yb), x, y;
+        yb.cneg(from_.subtract(t));
+        auto* to = from_.out(t, pair(step));
+        if (kind == sum_kind::add) {
+            finish(sum_kind::add, mine, xa, ya, xb, yb, x, y);
+        } else {
+            point p = finish_special(kind, mine, {xa, ya}, {xb, yb});
+            x = p.x;
+            y = p.y;
+        }
+        store(to->x, x);
+        store(to->y, y);
+    }
+    // By value: taking addresses would keep the common path's values in memory.
+    struct point {
+        F x, y;
+    };
+    static __device__ __noinline__ point finish_special(sum_kind kind, F inverse, point a,
+                                                        point b) {
+        point sum;
+        finish(kind, inverse, a.x, a.y, b.x, b.y, sum.x, sum.y);
+        return sum;
+    }
+};
+
+#endif
+
+// Adds pairs. Blocks take chunks by a counter; a thread has every 128th pair of its block's chunk.
+template <class G, class S> __global__ void __launch_bounds__(block_threads, G::min_blocks)
+    add_pairs(S from, chunks_t chunks, word_t* prefix, uint32_t* next_chunk) {
+#ifdef __CUDA_ARCH__
+    extern __shared__ word_t shared[];
+    __shared__ uint32_t taken;
+    pair_adder<G, S> adder(from, chunks, prefix, shared);
+    for (;;) {
+        if (threadIdx.x == 0) taken = atomicAdd(next_chunk, 1);
+        __syncthreads();
+        uint32_t chunk = taken;
+        __syncthreads();
+        if (!adder.take(chunk)) return;
+        field_of<G> product = adder.forwards();
+        __syncthreads(); // the stages become the inversion's
+        adder.backwards(block_inverse(product, reinterpret_cast<field_of<G>*>(shared)));
+    }
+#endif
+}
+
+template <class G> constexpr size_t add_pairs_shared() {
+    return 2 * 4 * G::words * 16 * block_threads;
+}
+
+// One thread an item of the last list: a bucket's sum, with its sign.
+template <class G> __global__ void __launch_bounds__(block_threads)
+    place_buckets(const uint32_t* keys, const uint32_t* refs, uint32_t n, list_source<G> from,
+                  typename G::affine* buckets) {
+#ifdef __CUDA_ARCH__
+    uint32_t i = blockIdx.x * block_threads + threadIdx.x;
+    if (i >= n) return;
+    const typename G::affine* p = from.at(refs[i]);
+    typename G::affine* to = buckets + keys[i];
+    to->x = p->x;
+    field_of<G> y = load<field_of<G>>(p->y);
+    y.cneg(refs[i] & sign_bit);
+    store(to->y, y);
+#endif
+}
+
+#endif
+
+} // namespace highwater::msm_detail

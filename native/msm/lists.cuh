@@ -1,0 +1,153 @@
+// Kernels over digits and their lists; nothing here knows of points.
+#pragma once
+
+#include "msm/digits.hpp"
+#include "msm/layout.hpp"
+
+namespace highwater::msm_detail {
+
+constexpr int list_threads = 256;
+constexpr unsigned full_warp = 0xffffffff;
+
+HW_HD uint32_t halved(uint32_t length, uint32_t rounds) {
+    return uint32_t((uint64_t(length) + (1ull << rounds) - 1) >> rounds);
+}
+
+#ifdef __CUDACC__
+
+// One thread a scalar, in strides: counts scalars by the length of |s|.
+__global__ void __launch_bounds__(list_threads)
+    count_lengths(const element_mem<2>* scalars, uint32_t n, uint32_t* histogram) {
+#ifdef __CUDA_ARCH__
+    __shared__ uint32_t bins[256];
+    bins[threadIdx.x] = 0;
+    __syncthreads();
+    for (uint32_t i = blockIdx.x * list_threads + threadIdx.x; i < n;
+         i += gridDim.x * list_threads) {
+        int bits = bit_length(magnitude(scalars[i]));
+        // One atomic for all lanes of a length: nearly all scalars of a circuit are 0 or 1.
+        unsigned mine = __match_any_sync(__activemask(), bits);
+        if (__ffs(mine) - 1 == int(threadIdx.x % 32)) atomicAdd(&bins[bits], __popc(mine));
+    }
+    __syncthreads();
+    if (bins[threadIdx.x]) atomicAdd(&histogram[threadIdx.x], bins[threadIdx.x]);
+#endif
+}
+
+struct cut_t {
+    int c, begin, end; // windows begin .. end-1 of this group
+};
+
+// One thread a scalar: appends its non-zero digits to the list, a warp's digits of one window side
+// by side. The order of the list is free.
+__global__ void __launch_bounds__(list_threads)
+    cut_digits(const element_mem<2>* scalars, uint32_t n, cut_t cut, uint32_t* keys, uint32_t* refs,
+               uint32_t* total) {
+#ifdef __CUDA_ARCH__
+    __shared__ uint32_t warp_counts[list_threads / 32], block_begin;
+    const uint32_t index = blockIdx.x * list_threads + threadIdx.x, lane = threadIdx.x % 32,
+                   warp = threadIdx.x / 32;
+    magnitude_t m = {};
+    if (index < n) m = magnitude(scalars[index]);
+    uint32_t count = 0;
+    digits_t counting(m, cut.c);
+    for (int w = 0; w < cut.end; w++) count += counting.next() != 0 && w >= cut.begin;
+    uint32_t warp_count = __reduce_add_sync(full_warp, count);
+    if (lane == 0) warp_counts[warp] = warp_count;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        uint32_t sum = 0;
+        for (uint32_t& c : warp_counts) {
+            uint32_t before = sum;
+            sum += c;
+            c = before;
+        }
+        block_begin = sum ? atomicAdd(total, sum) : 0;
+    }
+    __syncthreads();
+    if (warp_count == 0) return;
+    uint32_t at = block_begin + warp_counts[warp];
+    digits_t digits(m, cut.c);
+    for (int w = 0; w < cut.end; w++) {
+        int32_t d = digits.next();
+        if (w < cut.begin) continue;
+        unsigned present = __ballot_sync(full_warp, d != 0);
+        if (d != 0) {
+            digit_t digit = make_digit(d, m.negative, w - cut.begin, cut.c, index);
+            uint32_t to = at + __popc(present & ((1u << lane) - 1));
+            keys[to] = digit.key;
+            refs[to] = digit.ref;
+        }
+        at += __popc(present);
+    }
+#endif
+}
+
+// One thread a digit of the sorted list: where each bucket begins, and, by the thread of its last
+// digit, how long it is. Empty buckets keep the zero that is there.
+__global__ void __launch_bounds__(list_threads)
+    find_begins(const uint32_t* keys, uint32_t n, uint32_t* starts) {
+#ifdef __CUDA_ARCH__
+    uint32_t i = blockIdx.x * list_threads + threadIdx.x;
+    if (i < n && (i == 0 || keys[i - 1] != keys[i])) starts[keys[i]] = i;
+#endif
+}
+__global__ void __launch_bounds__(list_threads)
+    find_lengths(const uint32_t* keys, uint32_t n, const uint32_t* starts, uint32_t* lengths) {
+#ifdef __CUDA_ARCH__
+    uint32_t i = blockIdx.x * list_threads + threadIdx.x;
+    if (i < n && (i == n - 1 || keys[i + 1] != keys[i])) lengths[keys[i]] = i + 1 - starts[keys[i]];
+#endif
+}
+
+// One thread a bucket, in strides: sizes[r] is the length of the list after r rounds of pairing.
+__global__ void __launch_bounds__(list_threads)
+    count_rounds(const uint32_t* lengths, uint32_t buckets, uint32_t* sizes) {
+#ifdef __CUDA_ARCH__
+    uint32_t sums[max_rounds] = {};
+    for (uint32_t b = blockIdx.x * list_threads + threadIdx.x; b < buckets;
+         b += gridDim.x * list_threads) {
+        uint32_t length = lengths[b];
+#pragma unroll
+        for (uint32_t r = 0; r < max_rounds; r++) sums[r] += halved(length, r);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < max_rounds; r++) {
+        uint32_t sum = __reduce_add_sync(full_warp, sums[r]);
+        if (threadIdx.x % 32 == 0 && sum) atomicAdd(&sizes[r], sum);
+    }
+#endif
+}
+
+struct list_t {
+    const uint32_t *keys, *refs, *starts;
+};
+
+// One thread an item of the list of `round`: neighbours of a bucket become a pair, an odd last item
+// goes on alone. A pair is summed where its first item of the pool lies (no other pair reads that),
+// or, in the first round, in a new place. Its sum has the first item's sign.
+__global__ void __launch_bounds__(list_threads)
+    pair_up(list_t in, uint32_t size, uint32_t round, uint32_t points, const uint32_t* lengths,
+            const uint32_t* next_starts, uint32_t* next_keys, uint32_t* next_refs, uint2* pairs) {
+#ifdef __CUDA_ARCH__
+    uint32_t i = blockIdx.x * list_threads + threadIdx.x;
+    if (i >= size) return;
+    uint32_t key = in.keys[i], start = in.starts[key], offset = i - start;
+    if (offset % 2) return;
+    uint32_t begin = next_starts[key], a = in.refs[i];
+    if (offset + 1 < halved(lengths[key], round)) {
+        uint32_t b = in.refs[i + 1], p = start - begin + offset / 2;
+        pairs[p] = make_uint2(a, b);
+        uint32_t sum = round == 0                  ? points + p
+                       : (a & ~sign_bit) >= points ? a & ~sign_bit
+                                                   : b & ~sign_bit;
+        a = sum | (a & sign_bit);
+    }
+    next_keys[begin + offset / 2] = key;
+    next_refs[begin + offset / 2] = a;
+#endif
+}
+
+#endif
+
+} // namespace highwater::msm_detail

@@ -1,0 +1,92 @@
+// From bucket sums to c sums a window. With A the buckets of a window, A_0 holding the digit
+// 2^(c-1),
+//
+//     A'_i = A_2i + A_2i+1,   sum over i of i A_i = sum over levels t of 2^t U_t + 2^(c-1) A_0,
+//
+// where U_t is the sum of the elements of odd index of level t (A_0 goes along in even places and
+// is in none). All levels' U shrink together, by halves, as rows beside A: level t has, for each
+// window, row 0, its A of 2^(c-1-t) elements, and rows 1 .. t-1, what is left of U_0 .. U_t-2;
+// U_t-1 is not copied but read from level t-1. Every element of level t+1 is one addition of two of
+// the levels before: independent additions, in affine or XYZZ form. When rows are 2^last_level_bits
+// long, a block sums each (finish_rows).
+#pragma once
+
+#include "msm/affine.cuh"
+#include "msm/xyzz.cuh"
+
+namespace highwater::msm_detail {
+
+#ifdef __CUDACC__
+
+// One thread an element of the next level.
+template <class G> __global__ void __launch_bounds__(block_threads)
+    add_level(level_source<typename G::xyzz> from, uint32_t n) {
+#ifdef __CUDA_ARCH__
+    uint32_t i = blockIdx.x * block_threads + threadIdx.x;
+    if (i >= n) return;
+    xyzz_of<G> sum = load_xyzz<G>(*from.a(i));
+    add_sum<G>(sum, from.b(i));
+    store_xyzz<G>(*from.out(i, i), sum);
+#endif
+}
+
+template <class E> struct rows_t {
+    const E* buckets;       // level 0
+    const E *before, *last; // the levels before the last, and the last: `before` is null at level 0
+    uint32_t windows, level, lg, c; // 2^lg elements a row of the last level
+};
+
+#ifdef __CUDA_ARCH__
+
+template <class G> HW_DEVICE void add_element(xyzz_of<G>& sum, const affine_mem<G::words>& e) {
+    add_point<G>(sum, &e, false);
+}
+template <class G> HW_DEVICE void add_element(xyzz_of<G>& sum, const xyzz_mem<G::words>& e) {
+    add_sum<G>(sum, &e);
+}
+
+// The thread's share of output s of window w.
+template <class G, class E> HW_DEVICE void add_share(xyzz_of<G>& sum, const rows_t<E>& r,
+                                                     uint32_t w, uint32_t s, uint32_t threads) {
+    const uint32_t length = 1u << r.lg;
+    for (uint32_t i = threadIdx.x; i < length; i += threads) {
+        if (s + 1 < r.level)
+            add_element<G>(sum, r.last[(size_t((s + 1) * r.windows + w) << r.lg) + i]);
+        else if (s + 1 == r.level)
+            add_element<G>(sum, r.before[(size_t(w) << (r.lg + 1)) + 2 * i + 1]);
+        else if (i >> (s - r.level) & 1) add_element<G>(sum, r.last[(size_t(w) << r.lg) + i]);
+    }
+}
+
+#endif
+
+// One block an output: window blockIdx.x / c, its bit blockIdx.x % c.
+template <class G, class E> __global__ void __launch_bounds__(merge_block_threads<G>)
+    finish_rows(rows_t<E> rows, typename G::xyzz* out) {
+#ifdef __CUDA_ARCH__
+    constexpr uint32_t threads = merge_block_threads<G>;
+    __shared__ typename G::xyzz sums[threads];
+    const uint32_t w = blockIdx.x / rows.c, s = blockIdx.x % rows.c, tid = threadIdx.x;
+    xyzz_of<G> sum;
+    sum.inf();
+    if (s == rows.c - 1) {
+        if (tid == 0) add_element<G>(sum, rows.buckets[size_t(w) << (rows.c - 1)]);
+    } else {
+        add_share<G>(sum, rows, w, s, threads);
+    }
+    store_xyzz<G>(sums[tid], sum);
+    __syncthreads();
+    for (uint32_t half = threads / 2; half; half /= 2) {
+        if (tid < half) {
+            add_sum<G>(sum, &sums[tid + half]);
+            store_xyzz<G>(sums[tid], sum);
+        }
+        __syncthreads();
+    }
+    if (tid == 0) store_xyzz<G>(out[blockIdx.x], sum);
+#endif
+}
+
+#endif
+
+} // namespace highwater::msm_detail
