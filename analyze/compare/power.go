@@ -1,0 +1,381 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"highwater/analyze/compare/inject"
+	"highwater/tracer/trace"
+)
+
+// Kinds of injected effects.
+const (
+	EffectStageTime = "stage_time"
+	EffectLifetime  = "lifetime"
+	EffectSize      = "size"
+	EffectOneMore   = "one_more_buffer"
+)
+
+// Power is what comparisons of so many runs a side can see amid the noise of a bank of equal runs:
+// how often equal sides are called a regression, and how often a known effect, edited into the
+// runs of one side, is found. Its JSON is `highwater diff --power --json`.
+type Power struct {
+	Bank      int    `json:"bank_runs"`
+	Side      int    `json:"side_runs"`
+	Resamples int    `json:"resamples"`
+	Seed      uint64 `json:"seed"`
+	// of equal sides
+	FalseRegressions     int     `json:"false_regressions"`
+	FalseRegressionRatio float64 `json:"false_regression_ratio"`
+	// likewise one run against one, by a floor learnt from the other half of the bank; null where
+	// the bank is too small for that
+	SingleFalseRatio *float64      `json:"single_false_regression_ratio"`
+	Effects          []EffectPower `json:"effects"`
+	Noise            []MetricNoise `json:"noise"`
+	Comparable       []Difference  `json:"differences"` // between runs of the bank: should be none
+}
+
+// MetricNoise is how much an outcome varies over the bank.
+type MetricNoise struct {
+	Metric
+	Median     float64  `json:"median"`
+	NoiseRatio *float64 `json:"noise_ratio"` // standard deviation over mean
+}
+
+// EffectPower is how often one kind of effect on one stage or class is found.
+type EffectPower struct {
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	// the least noise among the metrics that would show it
+	NoiseRatio *float64     `json:"noise_ratio"`
+	Points     []PowerPoint `json:"points"`
+	// SmallestRatio is the least effect tried that is found in 95 % of comparisons, as are all
+	// larger ones; null where none is.
+	SmallestRatio *float64 `json:"smallest_found_ratio"`
+}
+
+// PowerPoint is one effect size.
+type PowerPoint struct {
+	EffectRatio float64 `json:"effect_ratio"` // of one_more_buffer: 1 buffer
+	FoundRatio  float64 `json:"found_ratio"`
+}
+
+// PowerOptions choose what Measure does. The zero value is 10 runs a side, 400 resamples, seed 1.
+type PowerOptions struct {
+	Side      int
+	Resamples int
+	Seed      uint64
+	// Sizes are the relative effects tried; empty means 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 50 %.
+	Sizes []float64
+	// Progress, if not nil, hears how many of the bank's runs have been edited.
+	Progress func(done, total int)
+}
+
+func (o PowerOptions) withDefaults() PowerOptions {
+	o.Side = cmp.Or(o.Side, 10)
+	o.Resamples = cmp.Or(o.Resamples, 400)
+	o.Seed = cmp.Or(o.Seed, 1)
+	if len(o.Sizes) == 0 {
+		o.Sizes = []float64{0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20, 0.30, 0.50}
+	}
+	return o
+}
+
+// wantedPower is how often an effect must be found to count as found.
+const wantedPower = 0.95
+
+// injected is one edit and the metrics that would show it.
+type injected struct {
+	kind, subject string
+	ratio         float64
+	targets       []Metric
+}
+
+// MeasurePower resamples comparisons from a bank of traces of equal runs. open opens the i-th of n.
+func MeasurePower(n int, open func(i int) (*trace.Trace, error), opts PowerOptions) (*Power, error) {
+	opts = opts.withDefaults()
+	if n < 2*opts.Side {
+		return nil, fmt.Errorf("measure power: a bank of %d runs is too small for sides of %d: "+
+			"record more, or take smaller sides", n, opts.Side)
+	}
+	b := &bank{opts: opts}
+	for i := range n {
+		if opts.Progress != nil {
+			opts.Progress(i, n)
+		}
+		t, err := open(i)
+		if err != nil {
+			return nil, err
+		}
+		err = b.take(t)
+		t.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if opts.Progress != nil {
+		opts.Progress(n, n)
+	}
+	return b.measure(), nil
+}
+
+// bank is the runs as recorded, and with each effect edited into them.
+type bank struct {
+	opts    PowerOptions
+	runs    []*Run
+	effects []injected
+	edited  [][]*Run // by effect, by run
+}
+
+// maxBankRows bounds a trace of a bank: it is edited in memory.
+const maxBankRows = 4 << 20
+
+func (b *bank) take(t *trace.Trace) error {
+	d, err := t.LoadLimit(maxBankRows)
+	if err != nil {
+		return fmt.Errorf("measure power: %w", err)
+	}
+	r, err := ReadRun(t)
+	if err != nil {
+		return err
+	}
+	b.runs = append(b.runs, r)
+	if len(b.runs) == 1 {
+		b.effects = effectsFor(r, d, b.opts.Sizes)
+		b.edited = make([][]*Run, len(b.effects))
+	}
+	for i, e := range b.effects {
+		data, err := e.apply(d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Name, err)
+		}
+		x, err := ReadRun(trace.FromData(data))
+		if err != nil {
+			return err
+		}
+		x.Name = r.Name
+		b.edited[i] = append(b.edited[i], x)
+	}
+	return nil
+}
+
+func (e injected) apply(d *trace.Data) (*trace.Data, error) {
+	switch e.kind {
+	case EffectStageTime:
+		return inject.StageTime(d, e.subject, e.ratio)
+	case EffectLifetime:
+		return inject.Lifetime(d, e.subject, e.ratio)
+	case EffectSize:
+		return inject.BufferSize(d, e.subject, e.ratio)
+	}
+	return inject.OneMore(d, e.subject)
+}
+
+// powerClasses is how many classes effects are injected into: those with most bytes.
+const powerClasses = 3
+
+// effectsFor lists what to inject: each stage's time, and lifetime, size and one more buffer of the
+// largest classes that jobs allocate and free.
+func effectsFor(r *Run, d *trace.Data, sizes []float64) (list []injected) {
+	for _, stage := range r.stages.names {
+		for _, size := range sizes {
+			list = append(list, injected{EffectStageTime, stage, size, []Metric{{StageTime, stage}}})
+		}
+	}
+	for _, class := range largestClasses(r, d) {
+		for _, size := range sizes {
+			list = append(list,
+				injected{EffectLifetime, class, size, []Metric{{ClassArea, class}}},
+				injected{EffectSize, class, size, []Metric{{ClassPeak, class}, {ClassArea, class}}})
+		}
+		list = append(list, injected{EffectOneMore, class, 1,
+			[]Metric{{ClassPeak, class}, {ClassArea, class}, {PeakLive, ""}}})
+	}
+	return list
+}
+
+func largestClasses(r *Run, d *trace.Data) []string {
+	var classes []string
+	for m := range r.Values {
+		if m.Name != ClassArea {
+			continue
+		}
+		if _, err := inject.OneMore(d, m.Subject); err == nil {
+			classes = append(classes, m.Subject)
+		}
+	}
+	slices.SortFunc(classes, func(x, y string) int {
+		a, b := r.Values[Metric{ClassPeak, x}], r.Values[Metric{ClassPeak, y}]
+		return cmp.Or(cmp.Compare(b, a), cmp.Compare(x, y))
+	})
+	return classes[:min(len(classes), powerClasses)]
+}
+
+func (b *bank) measure() *Power {
+	p := &Power{
+		Bank: len(b.runs), Side: b.opts.Side, Resamples: b.opts.Resamples, Seed: b.opts.Seed,
+		Effects: []EffectPower{}, Comparable: differences(b.runs, b.runs, nil),
+	}
+	noise := map[Metric]*float64{}
+	for _, m := range commonMetrics(b.runs) {
+		if !m.Outcome() {
+			continue
+		}
+		values := valuesOfRuns(b.runs, m)
+		noise[m] = finite(variation(values))
+		p.Noise = append(p.Noise, MetricNoise{m, median(values), noise[m]})
+	}
+	p.FalseRegressions = b.falseRegressions(b.opts.Side)
+	p.FalseRegressionRatio = float64(p.FalseRegressions) / float64(b.opts.Resamples)
+	p.SingleFalseRatio = b.singleFalse()
+	for i, e := range b.effects {
+		p.add(e, b.found(i), noise)
+	}
+	for i := range p.Effects {
+		p.Effects[i].smallest()
+	}
+	return p
+}
+
+func valuesOfRuns(runs []*Run, m Metric) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = r.Values[m]
+	}
+	return values
+}
+
+// add puts one effect's result into its curve.
+func (p *Power) add(e injected, found float64, noise map[Metric]*float64) {
+	at := slices.IndexFunc(p.Effects, func(x EffectPower) bool {
+		return x.Kind == e.kind && x.Subject == e.subject
+	})
+	if at < 0 {
+		at = len(p.Effects)
+		p.Effects = append(p.Effects, EffectPower{Kind: e.kind, Subject: e.subject})
+	}
+	x := &p.Effects[at]
+	for _, m := range e.targets {
+		if n := noise[m]; n != nil && (x.NoiseRatio == nil || *n < *x.NoiseRatio) {
+			x.NoiseRatio = n
+		}
+	}
+	x.Points = append(x.Points, PowerPoint{e.ratio, found})
+}
+
+// smallest finds the least effect from which on all are found.
+func (x *EffectPower) smallest() {
+	for i := len(x.Points) - 1; i >= 0 && x.Points[i].FoundRatio >= wantedPower; i-- {
+		x.SmallestRatio = &x.Points[i].EffectRatio
+	}
+}
+
+// draw is the generator of one series of resamples: equal series draw equal sides.
+func (b *bank) draw(series string) *rand.Rand {
+	h := uint64(14695981039346656037)
+	for _, c := range []byte(series) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(b.opts.Seed, h))
+}
+
+// falseRegressions counts the comparisons of equal sides that are called a regression.
+func (b *bank) falseRegressions(side int) (count int) {
+	rng := b.draw("false")
+	for range b.opts.Resamples {
+		order := rng.Perm(len(b.runs))
+		base, next := pickRuns(b.runs, order[:side]), pickRuns(b.runs, order[side:2*side])
+		d := &Diff{}
+		d.Outcomes, _ = newJudge(base, next, Options{}).rows(true)
+		if d.worst() == Regression {
+			count++
+		}
+	}
+	return count
+}
+
+// singleFalse compares one run with one: the floor is learnt from one half of the bank, the runs
+// come from the other.
+func (b *bank) singleFalse() *float64 {
+	rng := b.draw("single")
+	const halves = 20
+	wrong, all := 0, 0
+	for range halves {
+		order := rng.Perm(len(b.runs))
+		half := len(order) / 2
+		floor, err := LearnNoise(pickRuns(b.runs, order[:half]), 1, 1)
+		if err != nil {
+			return nil
+		}
+		rest := order[half:]
+		for k := 0; k+1 < len(rest); k += 2 {
+			d := &Diff{}
+			d.Outcomes, _ = newJudge(pickRuns(b.runs, rest[k:k+1]), pickRuns(b.runs, rest[k+1:k+2]),
+				Options{Noise: floor}).rows(true)
+			if d.worst() == Regression {
+				wrong++
+			}
+			all++
+		}
+	}
+	ratio := float64(wrong) / float64(all)
+	return &ratio
+}
+
+// found is how often the effect is called a regression of one of its metrics.
+func (b *bank) found(effect int) float64 {
+	e := b.effects[effect]
+	rng := b.draw(e.kind + "/" + e.subject + "/" + strconv.FormatFloat(e.ratio, 'g', -1, 64))
+	side, count := b.opts.Side, 0
+	for range b.opts.Resamples {
+		order := rng.Perm(len(b.runs))
+		base := pickRuns(b.runs, order[:side])
+		next := pickRuns(b.edited[effect], order[side:2*side])
+		rows, _ := newJudge(base, next, Options{}).rows(true)
+		if slices.ContainsFunc(rows, func(r Row) bool {
+			return r.Verdict == Regression && slices.Contains(e.targets, r.Metric)
+		}) {
+			count++
+		}
+	}
+	return float64(count) / float64(b.opts.Resamples)
+}
+
+func pickRuns(runs []*Run, order []int) []*Run {
+	list := make([]*Run, len(order))
+	for i, k := range order {
+		list[i] = runs[k]
+	}
+	return list
+}
+
+// Failures lists where the power falls short of what is asked of it: a false regression rate above
+// 1 %, and effects of 5 % (lifetime: 10 %, one more buffer) that are found in less than 95 % of
+// comparisons although the metric's noise is at most 1.5 %.
+func (p *Power) Failures() []string {
+	const quiet = 0.015
+	list := []string{}
+	if p.FalseRegressionRatio > 0.01 {
+		list = append(list, fmt.Sprintf("%d of %d comparisons of equal sides are called a regression",
+			p.FalseRegressions, p.Resamples))
+	}
+	asked := map[string]float64{
+		EffectStageTime: 0.05, EffectSize: 0.05, EffectLifetime: 0.10, EffectOneMore: 1,
+	}
+	for _, x := range p.Effects {
+		if x.NoiseRatio == nil || *x.NoiseRatio > quiet {
+			continue
+		}
+		for _, pt := range x.Points {
+			if math.Abs(pt.EffectRatio-asked[x.Kind]) < 1e-9 && pt.FoundRatio < wantedPower {
+				list = append(list, fmt.Sprintf("%s of %s by %g is found in %g of comparisons",
+					x.Kind, x.Subject, pt.EffectRatio, pt.FoundRatio))
+			}
+		}
+	}
+	return list
+}
