@@ -160,11 +160,11 @@ func (p *Prediction) limit(f *figures, bytes int64) {
 	p.MemoryLimitBytes, p.PeakOverLimitRatio = &bytes, &ratio
 }
 
-// over is the share of draw i's peaks, given the error of the law of RSS, above limit.
+// over is the share of draw i's peaks, given the error of the law of RSS, that reach limit.
 func (f *figures) over(i int, limit float64) float64 {
 	above, off := f.peak(i)-limit, f.off
 	if math.IsNaN(f.rss(i)) || off == 0 {
-		if above > 0 {
+		if above >= 0 {
 			return 1
 		}
 		return 0

@@ -122,3 +122,25 @@ func (s *StageSupport) outside() string {
 	}
 	return ""
 }
+
+// Words of Prediction.Verdict.
+const (
+	VerdictSafe    = "safe"
+	VerdictUnsafe  = "unsafe"
+	VerdictUnknown = "unknown"
+)
+
+// UnsafeRatio is the share of peaks above the limit from which a setting is unsafe.
+const UnsafeRatio = 0.01
+
+// Verdict is what may be said of the memory limit that was asked about: unknown outside the traces'
+// support, or without a limit or a peak.
+func (p *Prediction) Verdict() string {
+	switch {
+	case p.Support.Verdict != SupportInside || p.PeakOverLimitRatio == nil:
+		return VerdictUnknown
+	case *p.PeakOverLimitRatio >= UnsafeRatio:
+		return VerdictUnsafe
+	}
+	return VerdictSafe
+}

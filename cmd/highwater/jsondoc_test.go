@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"highwater/analyze"
+	"highwater/replay"
 )
 
 // TestEveryKeyIsDocumented: docs/json.md names every key that a --json object can hold, and every
@@ -31,6 +32,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"analyze", base + sections["analyze"], reflect.TypeFor[analyze.Report]()},
 		{"replay", base + sections["replay"], reflect.TypeFor[replayReport]()},
 		{"plan", base + sections["replay"] + sections["plan"], reflect.TypeFor[planReport]()},
+		{"validate", sections["validate"], reflect.TypeFor[replay.Validation]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},
 		{"export", sections["export"], reflect.TypeFor[exportReport]()},
 		{"demo", string(text), reflect.TypeFor[demoReport]()},

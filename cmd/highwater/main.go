@@ -30,6 +30,7 @@ type cli struct {
 	Prove      proveCmd      `cmd:"" help:"Prove jobs through the pipeline and record the run as a trace."`
 	Replay     replayCmd     `cmd:"" help:"Predict peak memory and throughput of a recorded run under other settings."`
 	Plan       planCmd       `cmd:"" help:"Say which settings are safe under a memory limit, and which of them to take."`
+	Validate   validateCmd   `cmd:"" help:"Fit to some runs of a program, predict the others, and print by how much that errs."`
 	Analyze    analyzeCmd    `cmd:"" help:"Say what held the memory at a trace's peak, and why."`
 	Recover    recoverCmd    `cmd:"" help:"Seal the trace of a killed run, and print what was lost."`
 	Info       infoCmd       `cmd:"" help:"Show what a trace holds, finished or still being written."`

@@ -66,3 +66,33 @@ func (c *crowd) mean(begin, end int64) float64 {
 	}
 	return (at(end) - at(begin)) / float64(end-begin)
 }
+
+// leastWait is how long a partition must lie between send and receive to have waited: an idle GPU
+// worker takes it at once, which takes a scheduler's time.
+const leastWait = 1e6
+
+// Backlog is the most partitions that had been sent and not yet received at once, for as long as a
+// wait takes.
+func Backlog(d *trace.Data) int64 {
+	channels := map[string]bool{}
+	for _, r := range d.Manifest.Resources {
+		channels[r.Name] = r.Kind == trace.ResourceChannel
+	}
+	now, most, since := int64(0), int64(0), int64(0)
+	for i := range d.Queues {
+		q := &d.Queues[i]
+		if !channels[q.Resource] || q.Event != trace.EventSend && q.Event != trace.EventRecv {
+			continue
+		}
+		if q.TimeNS-since >= leastWait {
+			most = max(most, now)
+		}
+		since = q.TimeNS
+		if q.Event == trace.EventSend {
+			now++
+		} else {
+			now--
+		}
+	}
+	return most
+}

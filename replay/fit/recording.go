@@ -50,6 +50,10 @@ func readAll(ds []*trace.Data) ([]*recording, error) {
 // that a replay can vary.
 var mayDiffer = []string{"seed", "sample_hz", "memory_limit_bytes"}
 
+// MayDiffer says whether recordings that differ in a setting may still be fitted together, although
+// a replay cannot vary it.
+func MayDiffer(name string) bool { return slices.Contains(mayDiffer, name) }
+
 // alike says what keeps traces from being recordings of the same work.
 func alike(ds []*trace.Data) error {
 	of := func(d *trace.Data, name string) string { return d.Manifest.Settings[name].Value }
