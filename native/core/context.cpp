@@ -39,8 +39,12 @@ context::context(const hw_config& config)
         rt::open(config_.device);
         take_pool();
         take_arena();
+        log_.pause(true);
         warm_up(*lanes_[0]);
+        log_.pause(false);
+        arena_->reset_peak();
         measure_context();
+        ready_ = true;
     } catch (...) {
         give_back();
         throw;
@@ -69,13 +73,13 @@ void context::give_back() noexcept {
     arena_.reset();
     pool_.reset();
     if (arena_base_) rt::device_free(arena_base_);
-    if (pool_base_) rt::pinned_free(pool_base_, config_.pinned_pool_bytes + config_.lanes * lane::staging_bytes);
+    if (pool_base_) rt::pinned_free(pool_base_, staging_bytes() + config_.pinned_pool_bytes);
     arena_base_ = pool_base_ = nullptr;
 }
 
 // One pinned range: the lanes' staging pages first, then the pool.
 void context::take_pool() {
-    const uint64_t staging = config_.lanes * lane::staging_bytes;
+    const uint64_t staging = staging_bytes();
     pool_base_ = rt::pinned_alloc(staging + config_.pinned_pool_bytes);
     char* base = static_cast<char*>(pool_base_);
     log_.put(HW_EVENT_ALLOC, name_number("pinned_staging"), true, log_.next_id(), staging, owner{});
@@ -199,7 +203,7 @@ void context::throw_out_of_memory(uint64_t wanted, const char* cls, uint32_t lan
 }
 
 void context::count_operation(const char* what) {
-    if (!config_.fault_operation) return;
+    if (!config_.fault_operation || !ready_) return;
     if (operations_.fetch_add(1) + 1 == config_.fault_operation) {
         throw failure(HW_DEVICE_ERROR, std::string("injected fault at ") + what);
     }

@@ -56,6 +56,7 @@ private:
     struct pinned { uint64_t bytes, id; uint16_t cls; owner who; };
     struct waiting { uint64_t id; owner who; };
 
+    uint64_t staging_bytes() const { return config_.lanes * lane::staging_bytes; }
     void take_arena();
     void take_pool();
     void measure_context();
@@ -82,6 +83,7 @@ private:
     std::map<void*, pinned> registered_;
     uint64_t registered_bytes_ = 0;
 
+    bool ready_ = false; // made; faults count from here
     std::atomic<uint64_t> operations_{0};
     std::atomic<int64_t> clock_error_{-1};
     std::atomic<bool> lost_{false};

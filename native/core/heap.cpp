@@ -10,7 +10,7 @@ constexpr uint64_t device_alignment = 256, host_alignment = 4096;
 
 void recorder::put(uint16_t kind, uint16_t name, bool on_host, uint64_t id, uint64_t bytes, owner who,
                    uint64_t arg) {
-    if (!ring_) return;
+    if (!on()) return;
     hw_event e{};
     e.time_ns = clock_ns();
     e.kind = kind;

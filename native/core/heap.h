@@ -11,12 +11,12 @@
 
 namespace highwater {
 
-// Where records go; null-safe: with recording off nothing is written.
+// Where records go. With recording off (no ring) or paused nothing is written.
 class recorder {
 public:
     recorder(ring* to, int device) : ring_(to), device_(device) {}
-    bool on() const { return ring_ != nullptr; }
-    ring* to() const { return ring_; }
+    bool on() const { return ring_ && !paused_; }
+    void pause(bool paused) { paused_ = paused; }
     uint64_t next_id() { return ids_.fetch_add(1, std::memory_order_relaxed) + 1; }
     int device() const { return device_; }
     // A record of now, of no stream.
@@ -27,6 +27,7 @@ private:
     ring* const ring_;
     const int device_;
     std::atomic<uint64_t> ids_{0};
+    bool paused_ = false; // only while the context is being made, by one thread
 };
 
 class heap {

@@ -168,7 +168,10 @@ public:
         on_.begin_kernel(name, stream_);
     }
     ~span() noexcept(false) {
-        if (std::uncaught_exceptions() == unwinding_) return on_.end_kernel(stream_);
+        if (std::uncaught_exceptions() == unwinding_) {
+            on_.end_kernel(stream_);
+            return;
+        }
         try {
             on_.end_kernel(stream_);
         } catch (const failure&) { // the first failure is the one to tell

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds native/ with CMake under .cache/native and copies what is meant to be used to bin/.
+#   build.sh cpu     the twin, its tests and native/bench
+#   build.sh cuda    the CUDA library beside them; nvcc comes from scripts/native/nvcc.sh
+# Environment: BUILD_DIR, HW_CUDA_ARCH (90), HW_CUDA_FLAGS (-O3), HW_SPPARK and HW_BLST (checkouts of one's own).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+what=${1:-cpu}
+build=${BUILD_DIR:-.cache/native/$what}
+[ -n "${HW_SPPARK:-}" ] && [ -n "${HW_BLST:-}" ] || scripts/native/fetch.sh
+options=(-DHW_SPPARK="${HW_SPPARK:-$PWD/.cache/native/crates/sppark}" -DHW_BLST="${HW_BLST:-$PWD/.cache/native/crates/blst}")
+if [ "$what" = cuda ]; then
+	nvcc=$(scripts/native/nvcc.sh)
+	options+=(-DHW_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc" -DHW_CUDA_ARCH="${HW_CUDA_ARCH:-90}" -DHW_CUDA_FLAGS="${HW_CUDA_FLAGS:--O3}")
+fi
+command -v ninja >/dev/null && options+=(-G Ninja)
+cmake -S native -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
+cmake --build "$build" --parallel "${JOBS:-$(nproc)}"
+mkdir -p bin
+for f in libhighwater_native_cpu.so libhighwater_native.so; do
+	[ ! -e "$build/$f" ] || cp "$build/$f" bin/
+done
+cp "$build/highwater_native_bench" bin/highwater-native-bench
