@@ -63,27 +63,21 @@ type Progress struct {
 // errors.Is.
 var ErrNoDevice = errors.New("no device")
 
-// NoDeviceError says which setting asked for a device.
-type NoDeviceError struct{ Setting, Value string }
+// NoDeviceError says which setting asked for a device, and why there is none.
+type NoDeviceError struct {
+	Setting, Value string
+	Err            error // nil where the settings contradict each other
+}
 
 func (e *NoDeviceError) Error() string {
-	return fmt.Sprintf("%s %s: no device: this build proves on the CPU only; set %s to cpu",
-		e.Setting, e.Value, e.Setting)
+	if e.Err == nil {
+		return fmt.Sprintf("%s %s: no device: it needs backend device or auto", e.Setting, e.Value)
+	}
+	return fmt.Sprintf("%s %s: no device: %v", e.Setting, e.Value, e.Err)
 }
 
 // Is makes errors.Is(err, ErrNoDevice) true.
 func (e *NoDeviceError) Is(target error) bool { return target == ErrNoDevice }
 
-// chooseBackend names the backend that the settings ask for and says why it was taken.
-func chooseBackend(v *setting.Values) (name, why string, err error) {
-	if v.Text("b_g2") == "device" {
-		return "", "", &NoDeviceError{Setting: "b_g2", Value: "device"}
-	}
-	switch v.Text("backend") {
-	case "device":
-		return "", "", &NoDeviceError{Setting: "backend", Value: "device"}
-	case "auto":
-		return "cpu", "backend auto: no device found, took cpu", nil
-	}
-	return "cpu", "backend cpu: as asked", nil
-}
+// Unwrap gives the reason.
+func (e *NoDeviceError) Unwrap() error { return e.Err }

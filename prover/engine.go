@@ -8,6 +8,7 @@ import (
 	"github.com/consensys/gnark/backend/witness"
 
 	"highwater/prover/circuit"
+	"highwater/prover/device"
 	"highwater/prover/groth16"
 	"highwater/tracer"
 	"highwater/tracer/setting"
@@ -20,6 +21,7 @@ type grothEngine struct {
 	system         *groth16.System
 	key            *groth16.Key
 	backend        groth16.Backend
+	stager         groth16.Stager // the backend, where it stages
 	env            groth16.Env
 	seed           uint64
 	bad            map[JobPartition]bool
@@ -33,15 +35,19 @@ type engineSpec struct {
 	circuit circuit.Circuit
 	system  *groth16.System
 	key     *groth16.Key
+	backend groth16.Backend
 	env     groth16.Env
 	bad     []JobPartition
 }
 
 func newEngine(s engineSpec, v *setting.Values) *grothEngine {
 	e := &grothEngine{circuit: s.circuit, system: s.system, key: s.key, env: s.env,
-		backend: groth16.NewCPU(s.key), seed: v.Uint("seed"), bad: map[JobPartition]bool{},
+		backend: s.backend, seed: v.Uint("seed"), bad: map[JobPartition]bool{},
 		presize:        v.Bool("presize"),
 		backendThreads: int(v.Int("backend_threads")), gpuThreads: int(v.Int("gpu_threads"))}
+	if st, ok := s.backend.(groth16.Stager); ok && v.Text("pinned") != device.PinnedPageable {
+		e.stager = st
+	}
 	for _, jp := range s.bad {
 		e.bad[jp] = true
 	}
@@ -66,6 +72,8 @@ func (e *grothEngine) sizes() (settledBytes, abcBytes int64) {
 	return e.system.GrownBytes(), abc
 }
 
+func (e *grothEngine) staged() bool { return e.stager != nil }
+
 func (e *grothEngine) partition(job, partition int) work {
 	return &grothWork{e: e, at: JobPartition{job, partition}}
 }
@@ -74,6 +82,7 @@ func (e *grothEngine) partition(job, partition int) work {
 type grothWork struct {
 	e          *grothEngine
 	at         JobPartition
+	device     int
 	full       witness.Witness // on the Go heap, from witness to synthesise
 	public     witness.Witness
 	fullBuffer tracer.Buffer
@@ -124,11 +133,22 @@ func (w *grothWork) dropWitness() {
 	}
 }
 
+func (w *grothWork) onto(device int32) { w.device = int(device) }
+
+func (w *grothWork) stageIn(ctx context.Context, owner tracer.Owner) error {
+	return w.e.stager.StageIn(ctx, w.e.env, w.assignment, w.startOptions(owner))
+}
+
+func (w *grothWork) startOptions(owner tracer.Owner) groth16.StartOptions {
+	return groth16.StartOptions{Threads: w.e.backendThreads, Device: w.device, Owner: owner}
+}
+
 func (w *grothWork) start(ctx context.Context, owner tracer.Owner) (err error) {
-	w.pending, err = w.e.backend.Start(ctx, w.e.env, w.assignment,
-		groth16.StartOptions{Threads: w.e.backendThreads, Owner: owner})
+	w.pending, err = w.e.backend.Start(ctx, w.e.env, w.assignment, w.startOptions(owner))
 	return err
 }
+
+func (w *grothWork) hasBG2() bool { return w.pending.HasBG2() }
 
 func (w *grothWork) freeABC() error { return w.assignment.FreeABC() }
 

@@ -21,10 +21,11 @@ var errFake = errors.New("constraint 7 is not satisfied")
 // fakeEngine makes work of the shape of Groth16's: the same buffers, of a page each, and the same
 // stages, which take a random number of turns of the scheduler.
 type fakeEngine struct {
-	mem  *hostmem.Allocator
-	fail map[JobPartition]string // the stage that fails
-	gate chan struct{}           // start waits until it is closed; nil for no gate
-	seen func(stage string)      // called at each stage; may be nil
+	mem    *hostmem.Allocator
+	fail   map[JobPartition]string // the stage that fails
+	gate   chan struct{}           // start waits until it is closed; nil for no gate
+	stages bool                    // partitions are staged
+	seen   func(stage string)      // called at each stage; may be nil
 
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -42,6 +43,8 @@ func newFake(seed uint64, rec *tracer.Recorder) *fakeEngine {
 
 func (e *fakeEngine) sizes() (settledBytes, abcBytes int64) { return 4 * pageBytes, 3 * pageBytes }
 
+func (e *fakeEngine) staged() bool { return e.stages }
+
 func (e *fakeEngine) partition(job, partition int) work {
 	return &fakeWork{e: e, at: JobPartition{job, partition}}
 }
@@ -53,7 +56,8 @@ type fakeWork struct {
 	e       *fakeEngine
 	at      JobPartition
 	busy    atomic.Bool
-	regions []*hostmem.Region // a, b, c, w, then split
+	device  int32
+	regions []*hostmem.Region // a, b, c, w, then what is staged, then split
 	done    bool
 }
 
@@ -117,6 +121,17 @@ func (w *fakeWork) synthesise(ctx context.Context, owner tracer.Owner) error {
 		return err
 	}
 	return w.enter(ctx, trace.StageSynthesis)
+}
+
+func (w *fakeWork) onto(device int32) { w.device = device }
+
+func (w *fakeWork) hasBG2() bool { return false }
+
+func (w *fakeWork) stageIn(ctx context.Context, owner tracer.Owner) error {
+	if err := w.alloc(owner, trace.ClassPinnedPool); err != nil {
+		return err
+	}
+	return w.enter(ctx, trace.StageStageIn)
 }
 
 func (w *fakeWork) start(ctx context.Context, owner tracer.Owner) error {

@@ -7,7 +7,8 @@ import (
 	"highwater/tracer/trace"
 )
 
-// gpuWorker takes partitions from the channel until it is closed and empty.
+// gpuWorker takes partitions from the channel until it is closed and empty. Worker n is of device n
+// modulo their number; a partition is proved whole on the device of the worker that took it.
 func (pl *pipeline) gpuWorker(id int32) {
 	owner := tracer.NoOwner
 	owner.Worker, owner.Stage = id, trace.StageProveStart
@@ -27,6 +28,12 @@ func (pl *pipeline) prove(p *partition, id int32) {
 	if pl.release == releaseGPUPickup {
 		pl.permits.release(p.permit)
 	}
+	p.device = id % int32(pl.devices)
+	p.work.onto(p.device)
+	if err := pl.stageIn(p, id); err != nil {
+		pl.giveUp(p, trace.StageStageIn, err)
+		return
+	}
 	owner := p.owner(trace.StageProveStart, id)
 	p.work.handoff(owner)
 	if stage, err := pl.underLock(p, owner); err != nil {
@@ -42,13 +49,24 @@ func (pl *pipeline) prove(p *partition, id int32) {
 	pl.finalisers.Go(func() { pl.finalise(p, -1) })
 }
 
+// stageIn brings p within its device's reach, beside what the device does for the partition before.
+func (pl *pipeline) stageIn(p *partition, id int32) error {
+	if !pl.engine.staged() {
+		return nil
+	}
+	p.work.handoff(p.owner(trace.StageStageIn, id))
+	spec := stageSpec{name: trace.StageStageIn, worker: id, threads: trace.Null, onDevice: true}
+	return pl.stage(p, spec, p.work.stageIn)
+}
+
 // underLock is what a GPU worker does while it holds the device. It returns the stage that failed.
 func (pl *pipeline) underLock(p *partition, owner tracer.Owner) (string, error) {
-	held, err := pl.lock.acquire(p.job.ctx, owner, 1)
+	lock := pl.locks[p.device]
+	held, err := lock.acquire(p.job.ctx, owner, 1)
 	if err != nil {
 		return trace.StageProveStart, err
 	}
-	defer pl.lock.release(held)
+	defer lock.release(held)
 	if err := context.Cause(p.job.ctx); err != nil {
 		return trace.StageProveStart, err
 	}
@@ -79,6 +97,9 @@ func (pl *pipeline) freeEarly(p *partition) error {
 }
 
 func (pl *pipeline) bG2(p *partition, worker int32) error {
+	if p.work.hasBG2() {
+		return nil
+	}
 	spec := stageSpec{name: trace.StageBG2, worker: worker, threads: pl.bG2Threads}
 	return pl.stage(p, spec, p.work.bG2)
 }

@@ -46,6 +46,7 @@ type partition struct {
 	job    *job
 	index  int
 	work   work
+	device int32   // from the pickup on
 	budget *ticket // nil until requested, as below
 	permit *ticket
 }

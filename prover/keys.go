@@ -19,6 +19,8 @@ type keys struct {
 	key    *groth16.Key
 }
 
+func (k keys) free() error { return errors.Join(k.key.Free(), k.system.Free()) }
+
 // cacheDir is where keys are kept: Config.CacheDir, or highwater in the user's cache directory.
 func cacheDir(cfg Config) (string, error) {
 	dir := cfg.CacheDir
@@ -90,7 +92,8 @@ func (r *run) setUp(ctx context.Context) error {
 	child := setupChild{
 		command: r.cfg.SetupCommand,
 		args: setupArgs{trace: r.rec.Dir(), cache: r.cacheDir, id: r.cacheID(),
-			sampleHz: r.settings.Int("sample_hz")}.list(),
+			sampleHz: r.settings.Int("sample_hz"),
+			onDevice: r.settings.Text("setup") == "device"}.list(),
 		report: func(s setupReport) {
 			r.report.change(func(p *Progress) {
 				p.SetupStage, p.SetupDone, p.SetupTotal = s.Stage, s.Done, s.Total

@@ -42,7 +42,7 @@ func newPipeline(p policy, rec *tracer.Recorder, e engine, report *reporter) *pi
 // run proves every job, or as many as ctx allows, and returns when nothing of the pipeline runs or
 // holds anything.
 func (pl *pipeline) run(ctx context.Context) {
-	for id := range pl.gpuWorkers {
+	for id := range pl.gpuWorkers * pl.devices {
 		pl.gpu.Go(func() { pl.gpuWorker(int32(id)) })
 	}
 	pl.dispatch(ctx)

@@ -57,6 +57,7 @@ type underTest struct {
 
 func newUnderTest(p policy, seed uint64, rec *tracer.Recorder) *underTest {
 	fake := newFake(seed, rec)
+	fake.stages = seed%2 == 0
 	u := &underTest{fake: fake, pipeline: newPipeline(p, rec, fake, newReporter(nil, p))}
 	if rec == nil {
 		u.resources = newResources(p, func(r trace.Resource) queueLog {
@@ -92,7 +93,11 @@ func (u *underTest) checkAtRest(t *rapid.T) {
 	for _, m := range u.models {
 		m.atRest(t)
 	}
-	for name, s := range map[string]*semaphore{"job": u.jobSlots, "budget": u.budget, "permit": u.permits, "lock": u.lock} {
+	all := map[string]*semaphore{"job": u.jobSlots, "budget": u.budget, "permit": u.permits}
+	for i, lock := range u.locks {
+		all[fmt.Sprintf("gpu_lock/%d", i)] = lock
+	}
+	for name, s := range all {
 		if s.held != 0 || s.waiters.len() != 0 {
 			t.Fatalf("%s: %d held, %d waiting at the end", name, s.held, s.waiters.len())
 		}
@@ -103,8 +108,8 @@ func (u *underTest) checkAtRest(t *rapid.T) {
 	if u.fake.wrong != nil {
 		t.Fatal(u.fake.wrong)
 	}
-	if got := u.fake.peakStarting.Load(); got > 1 {
-		t.Fatalf("%d starts at once under one lock", got)
+	if got := u.fake.peakStarting.Load(); got > int64(u.devices) {
+		t.Fatalf("%d starts at once on %d devices", got, u.devices)
 	}
 	if got := u.fake.peakSynthesising.Load(); got > u.partitionWorkers {
 		t.Fatalf("%d partitions in synthesis at once with %d permits", got, u.partitionWorkers)
@@ -114,6 +119,7 @@ func (u *underTest) checkAtRest(t *rapid.T) {
 // drawPolicy draws a policy with a budget that suits the fake partitions.
 func drawPolicy(t *rapid.T) policy {
 	p := policyOf(drawSettings(t))
+	p.devices = rapid.IntRange(1, 3).Draw(t, "devices")
 	p.byteBudget = rapid.SampledFrom([]int64{setting.Unbounded, 4 * pageBytes, 7 * pageBytes, 30 * pageBytes}).
 		Draw(t, "byte_budget")
 	return p
@@ -292,6 +298,38 @@ func waitFor(t *testing.T, cond func() bool) {
 	}
 }
 
+// TestDevices: each device proves one partition at a time, a partition is staged before it has the
+// lock, and what is started by one device waits for no other.
+func TestDevices(t *testing.T) {
+	p := policyOf(values(t, "jobs", "2", "partitions", "3", "partition_workers", "6",
+		"channel_capacity", "unbounded"))
+	p.devices = 3
+	u := newUnderTest(p, 2, nil)
+	u.fake.gate = make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		u.run(context.Background())
+	}()
+	waitFor(t, func() bool { return u.fake.starting.Load() == 3 }) // three at once
+	for i, lock := range u.locks {
+		lock.mu.Lock()
+		if lock.held != 1 {
+			t.Errorf("the lock of device %d is not held", i)
+		}
+		lock.mu.Unlock()
+	}
+	close(u.fake.gate)
+	<-done
+	if got := u.count.verified.Load(); got != 6 {
+		t.Errorf("%d verified, want 6", got)
+	}
+	calls := u.fake.callsOf(JobPartition{1, 2})
+	if want := []string{trace.StageStageIn, trace.StageProveStart}; !slices.Equal(calls[2:4], want) {
+		t.Errorf("stages %v, want %v after synthesis", calls, want)
+	}
+}
+
 // TestStageOrder checks which stages run in which order, and that b_g2 runs under the lock exactly
 // without split_proving.
 func TestStageOrder(t *testing.T) {
@@ -312,9 +350,10 @@ func TestStageOrder(t *testing.T) {
 			u := newUnderTest(policyOf(values(t, "early_free", c.early, "split_proving", c.split)), 1, nil)
 			locked := map[string]bool{}
 			u.fake.seen = func(stage string) {
-				u.lock.mu.Lock()
-				defer u.lock.mu.Unlock()
-				locked[stage] = u.lock.held == 1
+				lock := u.locks[0]
+				lock.mu.Lock()
+				defer lock.mu.Unlock()
+				locked[stage] = lock.held == 1
 			}
 			u.run(context.Background())
 			if got := u.fake.callsOf(JobPartition{0, 0}); !slices.Equal(got, c.want) {

@@ -2,6 +2,7 @@ package prover
 
 import (
 	"runtime"
+	"strconv"
 
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
@@ -24,7 +25,8 @@ type policy struct {
 	partitionWorkers int64
 	channelCapacity  int64
 	byteBudget       int64
-	gpuWorkers       int
+	gpuWorkers       int // a device
+	devices          int // the CPU backend counts as one
 	release          releasePoint
 	order            order
 	earlyFree        bool
@@ -39,8 +41,8 @@ func policyOf(v *setting.Values) policy {
 		jobs: int(v.Int("jobs")), partitions: int(v.Int("partitions")),
 		jobsInFlight: v.Int("jobs_in_flight"), partitionWorkers: v.Int("partition_workers"),
 		channelCapacity: v.Int("channel_capacity"), byteBudget: v.Int("byte_budget"),
-		gpuWorkers: int(v.Int("gpu_workers")),
-		release:    releasePoint(v.Text("permit_release")), order: order(v.Text("queue_order")),
+		gpuWorkers: int(v.Int("gpu_workers")), devices: 1,
+		release: releasePoint(v.Text("permit_release")), order: order(v.Text("queue_order")),
 		earlyFree: v.Bool("early_free"), splitProving: v.Bool("split_proving"),
 		startThreads: threads(v.Int("backend_threads")), bG2Threads: threads(v.Int("gpu_threads")),
 	}
@@ -57,10 +59,10 @@ func threads(n int64) int64 {
 // resources are what partitions wait for.
 type resources struct {
 	jobSlots *semaphore
-	budget   *semaphore // bytes
-	permits  *semaphore // synthesis
-	channel  *channel   // synthesis to GPU workers
-	lock     *semaphore // the device
+	budget   *semaphore   // bytes
+	permits  *semaphore   // synthesis
+	channel  *channel     // synthesis to GPU workers
+	locks    []*semaphore // a device
 }
 
 // newResources makes the resources of p and registers each with queue.
@@ -70,10 +72,14 @@ func newResources(p policy, queue func(trace.Resource) queueLog) *resources {
 		if capacity != setting.Unbounded {
 			r.Capacity = &capacity
 		}
-		if kind == trace.ResourceLock {
-			r.Device = 0
-		}
 		return queue(r)
+	}
+	locks := make([]*semaphore, p.devices)
+	for i := range locks {
+		one := int64(1)
+		r := trace.Resource{Name: "gpu_lock/" + strconv.Itoa(i), Kind: trace.ResourceLock,
+			Unit: "lock", Capacity: &one, Order: string(orderFIFO), Device: int64(i)}
+		locks[i] = newSemaphore(semaphoreSpec{log: queue(r), capacity: one, order: orderFIFO})
 	}
 	return &resources{
 		jobSlots: newSemaphore(semaphoreSpec{
@@ -88,8 +94,6 @@ func newResources(p policy, queue func(trace.Resource) queueLog) *resources {
 		channel: newChannel(
 			resource("channel", trace.ResourceChannel, "item", p.channelCapacity, p.order),
 			p.channelCapacity, p.order),
-		lock: newSemaphore(semaphoreSpec{
-			log:      resource("gpu_lock/0", trace.ResourceLock, "lock", 1, orderFIFO),
-			capacity: 1, order: orderFIFO}),
+		locks: locks,
 	}
 }

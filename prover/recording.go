@@ -22,6 +22,7 @@ func (r *run) startRecording() error {
 		r.rec, r.peak.rec, r.result.TraceDir = rec, rec, rec.Dir()
 	}
 	r.env.Mem = &hostmem.Allocator{Rec: r.rec}
+	r.env.NoTables = r.choice.library != nil // the device has its own
 	if hz := r.settings.Int("sample_hz"); r.rec != nil && hz > 0 {
 		p, err := probe.Start(r.peak, probe.Options{Hz: float64(hz)})
 		if err != nil {

@@ -25,10 +25,13 @@ type run struct {
 	probe    *probe.Probe     // nil samples nothing
 	peak     *peakMeter
 	memory   probe.Limit // on this process, at the start
-	env      groth16.Env
-	report   *reporter
-	result   *Result
-	warned   map[string]bool
+	choice   backendChoice
+	// pinnedBytes is page-locked memory that the backend holds from its start to its end.
+	pinnedBytes int64
+	env         groth16.Env
+	report      *reporter
+	result      *Result
+	warned      map[string]bool
 }
 
 // Run sets up keys where the cache has none, proves the jobs and seals the trace. An error means
@@ -63,7 +66,7 @@ func prepare(cfg Config) (*run, error) {
 	if v == nil {
 		v = setting.Defaults()
 	}
-	backend, why, err := chooseBackend(v)
+	choice, err := chooseBackend(v)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +86,11 @@ func prepare(cfg Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Backend: backend, BackendReason: why,
-		InEffect: map[string]string{"backend": backend}}
-	return &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir,
+	r := &run{cfg: cfg, settings: v, policy: p, circuit: c, cacheDir: dir,
 		memory: probe.EffectiveLimit(probe.Options{}), report: newReporter(cfg.Progress, p),
-		result: result, warned: map[string]bool{}}, nil
+		result: &Result{InEffect: map[string]string{}}, warned: map[string]bool{}}
+	r.take(choice)
+	return r, nil
 }
 
 // keysAndProofs is the run itself.
@@ -102,8 +105,12 @@ func (r *run) keysAndProofs(ctx context.Context) error {
 		r.result.InEffect["memory_limit_bytes"] = strconv.FormatInt(gc.limitBytes, 10)
 	}
 	r.env.AfterMSM = gc.afterMSM
+	b, err := r.openBackend(ctx, k.key)
+	if err != nil {
+		return errors.Join(err, k.free())
+	}
 	e := newEngine(engineSpec{circuit: r.circuit, system: k.system, key: k.key, env: r.env,
-		bad: r.cfg.BadWitness}, r.settings)
+		backend: b, bad: r.cfg.BadWitness}, r.settings)
 	if err := r.describe(k); err != nil {
 		return errors.Join(err, e.close())
 	}
@@ -118,7 +125,8 @@ func (r *run) describe(k keys) error {
 		DomainSize: int64(k.system.DomainSize()), KeyBytes: k.key.Bytes(), Wires: int64(k.system.Wires()),
 	}
 	// The ledger at this moment, all of it resident.
-	base, err := measureBase(k.system.Bytes() + k.key.Bytes() + r.rec.Stats().MappedBytes)
+	base, err := measureBase(k.system.Bytes() + k.key.Bytes() + r.rec.Stats().MappedBytes +
+		r.pinnedBytes)
 	if err != nil {
 		r.warn(err.Error())
 	} else {

@@ -29,6 +29,7 @@ type setupArgs struct {
 	cache    string
 	id       groth16.CacheID
 	sampleHz int64
+	onDevice bool
 }
 
 // list gives the arguments as SetupMain parses them.
@@ -36,7 +37,7 @@ func (a setupArgs) list() []string {
 	return []string{
 		"-trace", a.trace, "-cache", a.cache, "-circuit", a.id.Circuit,
 		"-log-size", strconv.Itoa(a.id.LogSize), "-seed", strconv.FormatUint(a.id.Seed, 10),
-		"-sample-hz", strconv.FormatInt(a.sampleHz, 10),
+		"-sample-hz", strconv.FormatInt(a.sampleHz, 10), "-device=" + strconv.FormatBool(a.onDevice),
 	}
 }
 
@@ -49,6 +50,7 @@ func parseSetupArgs(args []string) (a setupArgs, err error) {
 	f.IntVar(&a.id.LogSize, "log-size", 0, "")
 	f.Uint64Var(&a.id.Seed, "seed", 0, "")
 	f.Int64Var(&a.sampleHz, "sample-hz", 0, "")
+	f.BoolVar(&a.onDevice, "device", false, "")
 	if err := f.Parse(args); err != nil {
 		return a, fmt.Errorf("read arguments of %s: %w", SetupSubcommand, err)
 	}
@@ -107,7 +109,7 @@ func setUp(ctx context.Context, rec *tracer.Recorder, a setupArgs) (err error) {
 	if err != nil {
 		return err
 	}
-	env := groth16.Env{Mem: &hostmem.Allocator{Rec: rec}}
+	env := groth16.Env{Mem: &hostmem.Allocator{Rec: rec}, NoTables: a.onDevice}
 	tell := json.NewEncoder(os.Stdout)
 	tell.Encode(setupReport{Stage: trace.StageCompile})
 	var system *groth16.System
@@ -133,6 +135,14 @@ func makeKey(ctx context.Context, env groth16.Env, system *groth16.System, a set
 	}
 	report(0, 0)
 	opts := groth16.SetupOptions{Seed: a.id.Seed, Progress: report}
+	if a.onDevice {
+		s, err := setUpOnDevice(env.Mem.Rec)
+		if err != nil {
+			return err
+		}
+		opts.Device = s
+		defer func() { err = errors.Join(err, s.Close()) }()
+	}
 	key, err := groth16.Setup(ctx, env, system, opts)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ type stageSpec struct {
 	name       string
 	worker     int32 // -1 for none
 	threads    int64 // trace.Null where unknown
-	onDevice   bool  // device 0, which the CPU backend stands in for
+	onDevice   bool  // the partition's device, for which the CPU backend stands in
 	ownsThread bool  // the stage runs on the calling thread alone: its CPU time is recorded
 }
 
@@ -88,7 +88,7 @@ func (pl *pipeline) stage(p *partition, s stageSpec,
 	spec := tracer.SpanSpec{Kind: trace.KindStage, Stage: s.name, Name: s.name, Track: track(s),
 		Owner: owner, Device: -1, Stream: trace.Null, Threads: s.threads}
 	if s.onDevice {
-		spec.Device = 0
+		spec.Device = p.device
 	}
 	ctx, span := pl.rec.Start(p.job.ctx, spec)
 	owner.Span = span.ID()

@@ -26,10 +26,19 @@ type cpu struct {
 }
 
 // NewCPU is the backend on the machine's CPUs by gnark-crypto. The key must outlive it.
-func NewCPU(k *Key) Backend { return &cpu{key: k} }
+func NewCPU(k *Key) Backend {
+	k.makeTables()
+	return &cpu{key: k}
+}
+
+// NewCPUBG2 is NewCPU for a backend that leaves only b_g2 to the CPU: Start must not be called.
+func NewCPUBG2(k *Key) Backend { return &cpu{key: k} }
 
 // Name implements Backend.
 func (b *cpu) Name() string { return "cpu" }
+
+// Devices implements Backend.
+func (b *cpu) Devices() int { return 1 }
 
 // Close implements Backend.
 func (b *cpu) Close() error {
@@ -39,11 +48,8 @@ func (b *cpu) Close() error {
 
 // Start implements Backend.
 func (b *cpu) Start(ctx context.Context, env Env, a *Assignment, opts StartOptions) (*Pending, error) {
-	if a.A == nil || a.B == nil || a.C == nil || a.W == nil {
-		return nil, errors.New("start proof: assignment is freed")
-	}
-	if err := b.key.fits(a.system); err != nil {
-		return nil, fmt.Errorf("start proof: %w", err)
+	if err := b.key.CheckStart(a); err != nil {
+		return nil, err
 	}
 	p := &Pending{}
 	run := b.run(env, trace.StageProveStart, opts)
@@ -55,10 +61,10 @@ func (b *cpu) Start(ctx context.Context, env Env, a *Assignment, opts StartOptio
 
 // BG2 implements Backend.
 func (b *cpu) BG2(ctx context.Context, env Env, p *Pending, opts StartOptions) error {
-	if p.scalarsB == nil {
-		return errors.New("run b_g2: pending proof is freed")
-	}
 	run := b.run(env, trace.StageBG2, opts)
+	if err := run.gatherB(ctx, p); err != nil {
+		return err
+	}
 	scalars := hostmem.Of[fr.Element](p.scalarsB, b.key.size.b)
 	op := msmOp{name: "msm b_g2", points: len(b.key.b2), pointBytes: g2Bytes}
 	err := run.msm(ctx, op, func(c ecc.MultiExpConfig) error {
@@ -71,6 +77,23 @@ func (b *cpu) BG2(ctx context.Context, env Env, p *Pending, opts StartOptions) e
 	p.b2Done = true
 	p.scalarsB.LastUse()
 	return nil
+}
+
+// gatherB gathers the scalars of the B query where a device's start has not left them.
+func (r *cpuRun) gatherB(ctx context.Context, p *Pending) (err error) {
+	switch {
+	case p.scalarsB != nil:
+		return nil
+	case p.wires == nil:
+		return errors.New("run b_g2: pending proof is freed")
+	}
+	k := r.key
+	w := hostmem.Of[fr.Element](p.wires, k.size.wires)
+	if p.scalarsB, err = r.gather(ctx, "gather b", w, k.infinityB, k.size.b); err == nil {
+		p.wires.LastUse()
+		p.wires = nil
+	}
+	return err
 }
 
 // cpuRun is one Start or BG2.

@@ -17,11 +17,38 @@ import (
 // Pending is a started proof: it waits for b_g2 and the blinding. It keeps what b_g2 needs (class
 // split). Its methods must not run at the same time.
 type Pending struct {
-	scalarsB    *hostmem.Region // nil once freed
+	scalarsB    *hostmem.Region // nil before they are gathered and once freed
+	wires       *hostmem.Region // of the assignment, from which BG2 gathers; nil where it need not
 	h, l, a, b1 curve.G1Jac     // the sums of the four G1 MSMs
 	b2          curve.G2Jac
 	b2Done      bool
 }
+
+// Parts are the sums of a start, as a device computes them.
+type Parts struct {
+	H, L, A, B1 curve.G1Affine
+	B2          *curve.G2Affine // nil: BG2 has to run
+}
+
+// NewPending is a started proof. Where b_g2 is still to be run, on the CPU, it gathers its scalars
+// from the assignment's wires, which must live until then.
+func NewPending(parts Parts, a *Assignment) *Pending {
+	p := &Pending{}
+	p.h.FromAffine(&parts.H)
+	p.l.FromAffine(&parts.L)
+	p.a.FromAffine(&parts.A)
+	p.b1.FromAffine(&parts.B1)
+	if parts.B2 != nil {
+		p.b2.FromAffine(parts.B2)
+		p.b2Done = true
+		return p
+	}
+	p.wires = a.W
+	return p
+}
+
+// HasBG2 says whether the sum of b_g2 is there.
+func (p *Pending) HasBG2() bool { return p.b2Done }
 
 // Handoff records the new owner.
 func (p *Pending) Handoff(to tracer.Owner) {
@@ -33,7 +60,7 @@ func (p *Pending) Handoff(to tracer.Owner) {
 // Free gives the memory back. It is safe to call twice. Finalise works after it.
 func (p *Pending) Free() error {
 	r := p.scalarsB
-	p.scalarsB = nil
+	p.scalarsB, p.wires = nil, nil
 	return freeAll(r)
 }
 

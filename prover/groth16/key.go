@@ -39,6 +39,7 @@ func (s keySize) sections() []int64 {
 // Key is a proving key in mmap memory with its verifying key. It is read-only once built.
 type Key struct {
 	size    keySize
+	rec     *tracer.Recorder
 	regions []*hostmem.Region // in the order of keySize.sections
 	tables  tracer.Buffer     // the domain's tables, on the Go heap
 
@@ -53,7 +54,7 @@ type Key struct {
 
 // newKey maps a key of the given size, its points still zero.
 func newKey(env Env, size keySize) (*Key, error) {
-	k := &Key{size: size}
+	k := &Key{size: size, rec: env.Mem.Rec}
 	for _, n := range size.sections() {
 		r, err := env.Mem.Alloc(trace.ClassKey, max(n, 1), tracer.NoOwner)
 		if err != nil {
@@ -66,12 +67,49 @@ func newKey(env Env, size keySize) (*Key, error) {
 	k.b2 = hostmem.Of[curve.G2Affine](k.regions[4], size.b)
 	k.infinityA = hostmem.Of[uint64](k.regions[5], bitsetWords(size.wires))
 	k.infinityB = hostmem.Of[uint64](k.regions[6], bitsetWords(size.wires))
-	k.domain = fft.NewDomain(uint64(size.domain))
-	k.tables = env.Mem.Rec.Alloc(tracer.BufferSpec{
+	if !env.NoTables {
+		k.makeTables()
+	}
+	return k, nil
+}
+
+// makeTables makes the tables of the CPU's NTTs where they are missing.
+func (k *Key) makeTables() {
+	if k.domain != nil {
+		return
+	}
+	k.domain = fft.NewDomain(uint64(k.size.domain))
+	k.tables = k.rec.Alloc(tracer.BufferSpec{
 		Class: trace.ClassKey, Space: trace.SpaceHost, Device: -1, Estimated: true, Owner: tracer.NoOwner,
 		CapacityBytes: k.tableBytes(), ResidentBytes: k.tableBytes(),
 	})
-	return k, nil
+}
+
+// Queries are the points of a key and which wires they belong to. The slices are the key's own.
+type Queries struct {
+	Domain, Wires, Public int
+	Z                     []curve.G1Affine // Domain - 1, in bit-reversed order, as the NTTs leave h
+	K                     []curve.G1Affine // Wires - Public
+	A, B                  []curve.G1Affine // of the wires that are not in InfinityA, InfinityB
+	B2                    []curve.G2Affine
+	InfinityA, InfinityB  []uint64 // a bit a wire
+}
+
+// Queries are the key's points.
+func (k *Key) Queries() Queries {
+	return Queries{Domain: k.size.domain, Wires: k.size.wires, Public: k.size.public,
+		Z: k.z, K: k.k, A: k.a, B: k.b, B2: k.b2, InfinityA: k.infinityA, InfinityB: k.infinityB}
+}
+
+// CheckStart says why a start with this key cannot take the assignment.
+func (k *Key) CheckStart(a *Assignment) error {
+	if !a.Live() {
+		return errors.New("start proof: assignment is freed")
+	}
+	if err := k.fits(a.system); err != nil {
+		return fmt.Errorf("start proof: %w", err)
+	}
+	return nil
 }
 
 func (k *Key) tableBytes() int64 { return int64(k.size.domain) * domainTableBytes }
@@ -79,7 +117,7 @@ func (k *Key) tableBytes() int64 { return int64(k.size.domain) * domainTableByte
 // Bytes is the memory that the key occupies, the domain's tables on the Go heap included.
 func (k *Key) Bytes() int64 {
 	if k.domain == nil {
-		return 0
+		return capacityOf(k.regions)
 	}
 	return capacityOf(k.regions) + k.tableBytes()
 }

@@ -24,7 +24,20 @@ type SetupOptions struct {
 	Seed     uint64                  // of the toxic waste
 	Threads  int                     // 0: one a CPU
 	Progress func(done, total int64) // in units of one G1 product; one caller at a time; may be nil
+	Device   SetupDevice             // computes the points; nil: the CPUs do
 }
+
+// SetupDevice computes the points of a key from their logarithms: multiples of the groups'
+// generators.
+type SetupDevice interface {
+	G1(logs []fr.Element) ([]curve.G1Affine, error)
+	G2(logs []fr.Element) ([]curve.G2Affine, error)
+	// Queries fills in the points, whose slices and masks are there.
+	Queries(logs QueryLogs, points Queries) error
+}
+
+// QueryLogs are the logarithms of a key's points, in the order of Queries. B is of B and B2.
+type QueryLogs struct{ Z, K, A, B []fr.Element }
 
 // toxicWaste is what would let its holder forge proofs: derived from a seed here, because these
 // keys protect nothing.
@@ -62,7 +75,8 @@ func Setup(ctx context.Context, env Env, s *System, opts SetupOptions) (*Key, er
 	copy(key.infinityA, scalars.infinityA)
 	copy(key.infinityB, scalars.infinityB)
 	blocks := blockOptions{threads: threads(opts.Threads), progress: reporter(opts.Progress, scalars.size)}
-	job := setupJob{env: env, key: key, scalars: scalars, waste: waste, blocks: blocks}
+	job := setupJob{env: env, key: key, scalars: scalars, waste: waste, blocks: blocks,
+		device: opts.Device}
 	if err := errors.Join(job.run(ctx), scalars.free()); err != nil {
 		return nil, fmt.Errorf("set up keys: %w", errors.Join(err, key.Free()))
 	}
@@ -100,10 +114,14 @@ type setupJob struct {
 	scalars *setupScalars
 	waste   toxicWaste
 	blocks  blockOptions
+	device  SetupDevice // nil: the CPUs
 }
 
 func (j *setupJob) run(ctx context.Context) error {
 	j.key.verifying = &bls12381.VerifyingKey{}
+	if j.device != nil {
+		return j.onDevice(ctx)
+	}
 	if err := j.g1(ctx); err != nil {
 		return err
 	}

@@ -125,6 +125,18 @@ func (r *Region) Handoff(to tracer.Owner) {
 	r.buf.Handoff(to)
 }
 
+// Pin records that somebody has page-locked the region; Unpin must follow before Free.
+func (r *Region) Pin() {
+	r.mustLive("pin")
+	r.buf.Pin()
+}
+
+// Unpin records that the page lock was given back.
+func (r *Region) Unpin() {
+	r.mustLive("unpin")
+	r.buf.Unpin()
+}
+
 // LastUse records that nothing reads the region any more.
 func (r *Region) LastUse() {
 	r.mustLive("mark last use of")
