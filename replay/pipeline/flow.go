@@ -128,3 +128,25 @@ type Fixed struct {
 	Setting string `toml:"setting"`
 	Reason  string `toml:"reason"`
 }
+
+// WithDefaults fills what is 0 with cuzk's values.
+func (p Pacer) WithDefaults() Pacer {
+	fill := func(x *float64, value float64) {
+		if *x == 0 {
+			*x = value
+		}
+	}
+	fill(&p.AlphaWaiting, 0.15)
+	fill(&p.AlphaGPU, 0.2)
+	fill(&p.KP, 0.5)
+	fill(&p.KI, 0.001)
+	fill(&p.IntegralMin, -20)
+	fill(&p.IntegralMax, 100)
+	fill(&p.RateMin, 0.3)
+	fill(&p.RateMax, 3)
+	fill(&p.IntervalMinNS, 50e6)
+	fill(&p.IntervalMaxNS, 60e9)
+	fill(&p.BootstrapNS, 3e9)
+	fill(&p.RebootstrapNS, 2e9)
+	return p
+}

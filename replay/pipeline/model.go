@@ -53,6 +53,9 @@ type Machine struct {
 	OneLock bool `toml:"one_lock,omitempty"`
 	// MemoryBandwidth is what the stages share, in bytes a ns (GB/s); 0 means that it is not short.
 	MemoryBandwidth float64 `toml:"memory_bandwidth,omitempty"`
+	// FreeOffWorker says that without split_proving the worker is free after b_g2, not after the
+	// last free.
+	FreeOffWorker bool `toml:"free_off_worker,omitempty"`
 	// Finalisers is how many partitions may be between the GPU worker and their last free at once.
 	Finalisers Bound `toml:"finalisers"`
 	// TurnaroundNS passes between a GPU worker's end of one partition and its next receive.
@@ -124,6 +127,14 @@ type Partition struct {
 	ReserveEarlyBytes int64   `toml:"reserve_early_bytes,omitempty"`
 	EarlyFree         []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
 	Pieces            []Piece `toml:"piece"`                //
+}
+
+// Reserves is what the partition reserves of the byte budget, and gives back of that early.
+func (p *Partition) Reserves() (all, early int64) {
+	if p.ReserveBytes > 0 {
+		return p.ReserveBytes, p.ReserveEarlyBytes
+	}
+	return p.SettledBytes, p.EarlyBytes
 }
 
 // Job is what a job does beside its partitions: before they are dispatched and after the last one's

@@ -3,11 +3,9 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
-	"highwater/internal/units"
 	"highwater/tracer/trace"
 )
 
@@ -19,24 +17,6 @@ const (
 	maxTime       = 1e18 // ns, 31 years
 )
 
-// Apply returns a copy of m with settings overridden. Names are those of tracer/setting; an unknown
-// one, one that replay cannot vary and a set that contradicts itself or the model are refused with
-// the reason.
-func (m *Model) Apply(overrides map[string]string) (*Model, error) {
-	out := *m
-	errs := make([]error, 0, len(overrides))
-	for _, name := range slices.Sorted(maps.Keys(overrides)) {
-		errs = append(errs, out.Policy.SetText(name, overrides[name]))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	if err := out.Validate(); err != nil {
-		return nil, err
-	}
-	return &out, nil
-}
-
 // Validate reports every violation of the model at once.
 func (m *Model) Validate() error {
 	v := &checker{stages: map[string]bool{}}
@@ -47,15 +27,16 @@ func (m *Model) Validate() error {
 	if len(m.Partitions) == 0 {
 		v.bad("model has no partition to draw from")
 	}
-	settled := int64(0)
+	v.flow(m)
+	v.shared(m)
+	locks := slices.Concat(m.Locks, stageLocks(m.Stages))
 	for i := range m.Partitions {
-		v.partition(fmt.Sprintf("partition %d", i), &m.Partitions[i])
-		settled = max(settled, m.Partitions[i].SettledBytes)
+		what := fmt.Sprintf("partition %d", i)
+		v.partition(what, &m.Partitions[i])
+		v.lockOrder(what, &m.Partitions[i], m.Locks)
+		v.once(what, &m.Partitions[i], locks)
 	}
-	if budget := m.Policy.ByteBudget; !budget.AtMost(settled) {
-		v.bad("byte_budget: %s is less than the %s that a partition settles at: it could never start",
-			units.Bytes(int64(budget)), units.Bytes(settled))
-	}
+	v.budgetFits(m)
 	for i := range m.Jobs {
 		v.job(fmt.Sprintf("job %d", i), &m.Jobs[i])
 	}
@@ -140,6 +121,7 @@ func (v *checker) stageLaws(stages []Stage) {
 		v.number("stage "+s.Name+" parallelism", s.Parallelism, 0, 1<<20)
 		v.number("stage "+s.Name+" weight", s.Weight, 0, 1<<20)
 		v.number("stage "+s.Name+" cv", s.CV, 0, 10)
+		v.stageFlow(s)
 	}
 }
 
@@ -148,6 +130,8 @@ func (v *checker) memory(m *Memory) {
 	v.between("memory base_bytes", m.BaseBytes, -1<<50, 1<<50)
 	v.between("memory scratch_high_bytes", m.ScratchHigh, 0, 1<<50)
 	v.number("memory slope", m.Slope, -1, 100)
+	v.number("memory uncertainty", m.Uncertainty, 0, 10)
+	v.between("memory uncertainty_bytes", m.UncertaintyBytes, 0, 1<<50)
 	for i := range m.Resident {
 		v.change("memory resident", &m.Resident[i])
 	}
@@ -160,6 +144,8 @@ func (v *checker) memory(m *Memory) {
 func (v *checker) partition(what string, p *Partition) {
 	v.between(what+" settled_bytes", p.SettledBytes, 0, 1<<50)
 	v.between(what+" early_bytes", p.EarlyBytes, 0, max(p.SettledBytes, 0))
+	v.between(what+" reserve_bytes", p.ReserveBytes, 0, 1<<50)
+	v.between(what+" reserve_early_bytes", p.ReserveEarlyBytes, 0, max(p.ReserveBytes, 0))
 	last := 0
 	for i := range p.Pieces {
 		at := slices.Index(Segments, p.Pieces[i].Segment)
@@ -208,4 +194,14 @@ func (v *checker) change(what string, c *Change) {
 	v.between(what+" buffer", int64(c.Buffer), 0, MaxBuffers-1)
 	v.between(what+" capacity_bytes", c.Capacity, 0, 1<<50)
 	v.between(what+" resident_bytes", c.Resident, 0, 1<<50)
+}
+
+// stageLocks are the locks that stand for a stage's bounded workers.
+func stageLocks(stages []Stage) (out []Lock) {
+	for i := range stages {
+		if s := &stages[i]; s.Workers > 0 {
+			out = append(out, Lock{Name: s.Name + " workers", From: s.Name, To: s.Name})
+		}
+	}
+	return out
 }

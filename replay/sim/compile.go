@@ -10,19 +10,20 @@ import (
 
 // compilePartition lays out one pool member's way under the policy.
 func (p *program) compilePartition(t *pipeline.Partition) way {
-	w := way{start: p.here(), settled: t.SettledBytes, early: t.EarlyBytes}
-	c := &partCompiler{program: p, part: t, held: p.ledger()}
+	w := way{start: p.here()}
+	w.settled, w.early = t.Reserves()
+	c := &partCompiler{program: p, part: t, held: p.ledger(), early: w.early}
 	policy := &p.model.Policy
 	w.synthGap, w.pickupGap = gaps(t, pipeline.SegmentSynthesis), gaps(t, pipeline.SegmentPickup)
 	w.lockGap = gaps(t, pipeline.SegmentGPU)
 	if !policy.SplitProving {
 		w.lockGap += gaps(t, pipeline.SegmentSplit)
 	}
-	c.segment(pipeline.SegmentDispatch)
-	if p.budgeted() {
-		p.add(step{op: opBudget})
+	if p.model.Machine.LockScope == pipeline.LockWorker {
+		w.pickupGap, w.lockGap = 0, w.lockGap+w.pickupGap
 	}
-	p.add(step{op: opPermit})
+	c.segment(pipeline.SegmentDispatch)
+	p.admission()
 	c.segment(pipeline.SegmentSynthesis)
 	p.add(step{op: opSynthEnd})
 	p.add(step{op: opSend})
@@ -47,22 +48,58 @@ func (p *program) budgeted() bool {
 	return p.spans || p.model.Policy.ByteBudget != pipeline.Unbounded
 }
 
+// admission is how a partition comes to its synthesis.
+func (p *program) admission() {
+	a := &p.model.Admission
+	if a.PermitFirst && !a.NoPermit {
+		p.add(step{op: opPermit})
+	}
+	if a.Serial {
+		p.add(step{op: opHand})
+	}
+	if a.QueueDepth > 0 {
+		p.add(step{op: opDepth})
+	}
+	if p.model.Pacer.Target > 0 {
+		p.add(step{op: opPace})
+	}
+	if p.budgeted() {
+		p.add(step{op: opBudget})
+	}
+	if a.Serial {
+		p.add(step{op: opHandoff})
+	}
+	switch {
+	case a.NoPermit || a.PermitFirst:
+		p.add(step{op: opSynthBegin})
+	default:
+		p.add(step{op: opPermit})
+	}
+}
+
 // partCompiler walks one partition's pieces.
 type partCompiler struct {
 	*program
-	part *pipeline.Partition
-	held ledger
+	part  *pipeline.Partition
+	held  ledger
+	early int64 // given back of the byte budget after the gpu segment
 }
 
 // onWorker is from the receive to the end of the lock. With split_proving the GPU worker turns to
 // its next item there.
 func (c *partCompiler) onWorker(policy *pipeline.Policy) {
+	whole := c.model.Machine.LockScope == pipeline.LockWorker
+	if whole {
+		c.add(step{op: opLock})
+	}
 	c.segment(pipeline.SegmentPickup)
-	c.add(step{op: opLock})
+	if !whole {
+		c.add(step{op: opLock})
+	}
 	c.segment(pipeline.SegmentGPU)
 	if policy.EarlyFree {
 		c.freeEarly()
-		if c.budgeted() && c.part.EarlyBytes > 0 {
+		if c.budgeted() && c.early > 0 {
 			c.add(step{op: opBudgetPart})
 		}
 	}
@@ -70,6 +107,9 @@ func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 		c.segment(pipeline.SegmentSplit)
 	}
 	c.add(step{op: opUnlock})
+	if !policy.SplitProving && c.model.Machine.FreeOffWorker {
+		c.add(step{op: opWorkerDone})
+	}
 }
 
 // offWorker is from there to the partition's end. Without split_proving the worker stays to the
@@ -88,7 +128,7 @@ func (c *partCompiler) offWorker(policy *pipeline.Policy) {
 	}
 	c.freeRest()
 	c.add(step{op: opFreed})
-	if !policy.SplitProving {
+	if !policy.SplitProving && !c.model.Machine.FreeOffWorker {
 		c.add(step{op: opWorkerDone})
 	}
 	c.segment(pipeline.SegmentAfter)
@@ -130,7 +170,10 @@ func (p *program) free(buffer int, held ledger) {
 // piece compiles one piece. Frees of the buffers in placed are left to the policy.
 func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 	stage, named := p.stageOf[piece.Stage]
-	spans := named && (p.spans || p.model.Stages[stage].CV > 0)
+	spans := named && (p.spans || p.scaled(stage))
+	if named {
+		p.lockSteps(opAskLock, piece.Stage, func(l *pipeline.Lock) string { return l.From })
+	}
 	if spans {
 		p.add(step{op: opBegin, arg: stage})
 	}
@@ -153,6 +196,36 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 	if spans {
 		p.add(step{op: opEnd, arg: stage})
 	}
+	if named {
+		p.lockSteps(opGiveLock, piece.Stage, func(l *pipeline.Lock) string { return l.To })
+	}
+}
+
+// scaled says whether a stage's services are not all as long as their pieces say.
+func (p *program) scaled(stage int32) bool {
+	s := &p.model.Stages[stage]
+	return s.CV > 0 || s.Uncertainty > 0 || s.BatchShare > 0 && p.model.Batch.Merge
+}
+
+// lockSteps adds a step for each lock that stage begins or ends.
+func (p *program) lockSteps(op opcode, stage string, end func(*pipeline.Lock) string) {
+	for i := range p.locks {
+		if end(&p.locks[i]) == stage {
+			p.add(step{op: op, arg: int32(i)})
+		}
+	}
+}
+
+// compileLocks lists the model's locks and one for each stage whose workers are bounded.
+func (p *program) compileLocks() {
+	p.locks = append(p.locks, p.model.Locks...)
+	for i := range p.model.Stages {
+		if s := &p.model.Stages[i]; s.Workers > 0 {
+			p.locks = append(p.locks, pipeline.Lock{
+				Name: s.Name + " workers", Capacity: s.Workers, From: s.Name, To: s.Name,
+			})
+		}
+	}
 }
 
 // compileJob lays out a job's way.
@@ -160,7 +233,17 @@ func (p *program) compileJob(j *pipeline.Job) way {
 	w := way{start: p.here()}
 	held := p.ledger()
 	p.work(0, j.SubmitNS)
+	if p.model.Arrivals.Kind != pipeline.ArriveAtOnce {
+		p.add(step{op: opArrive})
+	}
 	p.add(step{op: opSubmit})
+	if p.model.Batch.Size > 1 {
+		p.add(step{op: opCollect})
+	}
+	if p.model.Dispatch.Workers > 0 {
+		p.add(step{op: opDispatcher})
+	}
+	p.needCached()
 	for i := range j.Before {
 		p.piece(&j.Before[i], held, nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"highwater/internal/units"
 	"highwater/replay/pipeline"
 )
 
@@ -45,19 +46,31 @@ var waitNames = map[state]string{
 	stateChannel:   "a GPU worker (gpu_workers)",
 	stateLock:      "the device's lock",
 	stateFinaliser: "a finaliser",
+
+	stateArrival:    "its arrival",
+	stateBatch:      "the batch to fill (batch size)",
+	stateDispatcher: "a dispatcher (dispatch workers)",
+	stateHand:       "the serial dispatcher's hand",
+	stateDepth:      "room in the queue depth (queue_depth)",
+	statePacer:      "the pacer (pacer_target)",
+	stateHandoff:    "room on the hand-off channel",
+	stateCached:     "a cached object that another job loads",
+	stateModelLock:  "a lock of the model",
 }
 
 // deadlock explains why the run stopped.
 func (s *Simulator) deadlock() *DeadlockError {
 	d := &DeadlockError{AtNS: s.now, Unfinished: int64(s.nParts) - s.stats.Partitions}
-	for st := stateAdmission; st <= stateFinaliser; st++ {
+	for st := stateAdmission; st < statePartitions; st++ {
 		w := Wait{For: waitNames[st]}
 		for id := range s.ents {
-			if s.ents[id].state != st {
+			e := &s.ents[id]
+			if e.state != st {
 				continue
 			}
 			if w.Count++; w.Count == 1 {
 				w.First = s.name(int32(id))
+				w.For += s.detail(e, int32(id))
 			}
 		}
 		if w.Count > 0 {
@@ -68,13 +81,26 @@ func (s *Simulator) deadlock() *DeadlockError {
 	return d
 }
 
+// detail says more of what the first of those who wait waits for.
+func (s *Simulator) detail(e *entity, id int32) string {
+	switch e.state {
+	case stateModelLock:
+		return " (" + s.prog.locks[e.what].Name + ")"
+	case stateBudget:
+		b := &s.budget
+		return fmt.Sprintf(" of %s, %s reserved, %s asked for", units.Bytes(b.capacity),
+			units.Bytes(b.level), units.Bytes(s.amount(resourceBudget, id)))
+	}
+	return ""
+}
+
 func (s *Simulator) holders(st state) string {
 	var names []string
 	more := 0
 	for id := range s.ents {
 		e := &s.ents[id]
 		holds := st == statePermit && e.permit || st == stateBudget && e.budget > 0 ||
-			st == stateAdmission && e.state == statePartitions
+			st == stateAdmission && e.live > 0 || st == stateDispatcher && e.held && e.state != st
 		if !holds {
 			continue
 		}
@@ -83,6 +109,9 @@ func (s *Simulator) holders(st state) string {
 		} else {
 			more++
 		}
+	}
+	if bytes := s.cachedBytes(); st == stateBudget && bytes > 0 {
+		names = append(names, "cached objects ("+units.Bytes(bytes)+")")
 	}
 	if more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
@@ -95,9 +124,25 @@ func (s *Simulator) name(id int32) string {
 		n := int32(s.policy.Partitions)
 		text := fmt.Sprintf("job %d partition %d", id/n, id%n)
 		if s.policy.ByteBudget != pipeline.Unbounded && s.ents[id].budget > 0 {
-			text += fmt.Sprintf(" (%d bytes reserved)", s.ents[id].budget)
+			text += fmt.Sprintf(" (%s reserved)", units.Bytes(s.ents[id].budget))
 		}
 		return text
 	}
 	return fmt.Sprintf("job %d", id-s.nParts)
+}
+
+// whoIs is name without what it holds.
+func (s *Simulator) whoIs(id int32) string {
+	name, _, _ := strings.Cut(s.name(id), " (")
+	return name
+}
+
+// cachedBytes is what cached objects hold of the byte budget.
+func (s *Simulator) cachedBytes() (sum int64) {
+	for i := range s.cached {
+		if s.cached[i].present {
+			sum += s.prog.cached[i].bytes
+		}
+	}
+	return sum
 }

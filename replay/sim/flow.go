@@ -13,26 +13,35 @@ func (s *Simulator) askJob(e *entity, id int32) bool {
 // dispatch lets the job's partitions go. The job waits until they are over.
 func (s *Simulator) dispatch(e *entity) {
 	n := int32(s.policy.Partitions)
-	e.live, e.open, e.state = n, n, statePartitions
+	e.live, e.open, e.unsent, e.state = n, n, n, statePartitions
+	s.eachFollower(e, func(f *entity) { f.live, f.open, f.state = n, n, statePartitions })
 	for p := range n {
+		s.ents[e.job*n+p].mult = e.mult
 		s.wake(e.job*n + p)
 	}
+	s.freeDispatcher(pipeline.HoldParse, e)
 }
 
 // partitionOver is past verification; after the last one the job goes on to its end.
 func (s *Simulator) partitionOver(e *entity) {
 	e.state = stateOver
-	s.stats.Partitions++
 	job := &s.ents[s.nParts+e.job]
-	if job.open--; job.open == 0 {
-		job.state = stateRun
-		s.wake(s.nParts + e.job)
+	s.stats.Partitions += int64(max(e.mult, 1))
+	if job.open--; job.open > 0 {
+		return
 	}
+	job.state = stateRun
+	s.wake(s.nParts + e.job)
+	s.eachFollower(job, func(f *entity) {
+		f.state = stateRun
+		s.wake(s.nParts + f.job)
+	})
 }
 
 func (s *Simulator) jobOver(e *entity) {
 	e.state = stateOver
 	s.stats.JobsDone++
+	s.leaveCached(e)
 	if s.tape != nil {
 		s.tape.endJob(s, e)
 	}
@@ -41,6 +50,9 @@ func (s *Simulator) jobOver(e *entity) {
 func (s *Simulator) askBudget(e *entity, id int32) bool {
 	e.state = stateBudget
 	ok := s.ask(&s.budget, resourceBudget, id, s.amount(resourceBudget, id))
+	if !ok && s.evict() {
+		ok = s.retryBudget(id)
+	}
 	s.stats.QueueMax.BudgetWaiting = int64(s.budget.maxWait)
 	return ok
 }
@@ -120,6 +132,10 @@ func (s *Simulator) accept() {
 	e.state = stateChannel
 	s.queue(resourceChannel, trace.EventSent, id, operation{1, int64(s.items.n), s.senders.n})
 	s.releaseAt(pipeline.ReleaseSendAccepted, e, id)
+	job := &s.ents[s.nParts+e.job]
+	if job.unsent--; job.unsent == 0 {
+		s.freeDispatcher(pipeline.HoldSend, job)
+	}
 }
 
 // deliver hands the first item to the worker that has waited longest.
@@ -144,7 +160,7 @@ func (s *Simulator) idle(e *entity, _ int32) {
 // lockStep requests the device's lock, or gives it back; without a lock it only takes the time.
 func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
 	way, locked := &s.prog.partitions[e.member], s.prog.model.Machine.LockCapacity > 0
-	lock := &s.locks[int64(e.worker)/s.policy.GPUWorkers]
+	lock := &s.locks[s.lockOf(e)]
 	if op == opUnlock {
 		s.stats.GPUNS += s.now - e.locked - way.lockGap
 		if locked {
@@ -168,6 +184,9 @@ func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
 func (s *Simulator) workerDone(e *entity) {
 	s.stats.WorkerNS += s.now - e.since
 	s.onWorkers--
+	if s.pacer.on {
+		s.pacer.proved(s, s.now-e.since)
+	}
 	id := s.nParts + s.nJobs + e.worker
 	s.ents[id].pc, s.ents[id].state = s.prog.worker, stateRun
 	e.worker = -1
@@ -187,8 +206,22 @@ func (s *Simulator) freed(e *entity, id int32) {
 	if s.policy.SplitProving && s.prog.model.Machine.Finalisers != pipeline.Unbounded {
 		s.give(&s.finalisers, resourceFinaliser, id, 1)
 	}
-	job := &s.ents[s.nParts+e.job]
-	if job.live--; job.live == 0 {
-		s.give(&s.jobs, resourceJob, s.nParts+e.job, 1)
+	if s.prog.model.Admission.QueueDepth > 0 {
+		s.give(&s.depth, resourceDepth, id, 1)
 	}
+	job := &s.ents[s.nParts+e.job]
+	if job.live--; job.live > 0 {
+		return
+	}
+	s.give(&s.jobs, resourceJob, s.nParts+e.job, 1)
+	s.freeDispatcher(pipeline.HoldFreed, job)
+	s.eachFollower(job, func(f *entity) { s.give(&s.jobs, resourceJob, s.nParts+f.job, 1) })
+}
+
+// lockOf is the lock of the device that the partition's GPU worker belongs to.
+func (s *Simulator) lockOf(e *entity) int64 {
+	if s.prog.model.Machine.OneLock {
+		return 0
+	}
+	return int64(e.worker) / s.policy.GPUWorkers
 }

@@ -30,6 +30,24 @@ const (
 	opIdle                     // a GPU worker awaits an item
 	opLater                    // a buffer event of no job
 	opStop                     // end of a way that nobody awaits
+
+	opArrive     // the job comes when its arrival says
+	opCollect    // join the batch
+	opFlush      // the batch has waited long enough
+	opDispatcher // request and await a dispatcher
+	opHand       // request and await the serial dispatcher's hand
+	opDepth      // request and await room in the queue depth
+	opPace       // await the pacer
+	opPaced      // the pacer's time has come
+	opHandoff    // request and await room on the hand-off channel; the hand is free
+	opSynthBegin // permit and bytes are there
+	opAskLock    // request and await lock arg
+	opGiveLock
+	opNeed    // need cached object arg; skips the load where it is there, waits where it loads
+	opReserve // reserve its bytes
+	opLoad    // its bytes come
+	opLoaded  // it is there
+	opPool    // a buffer event of a buffer cut from pool class
 )
 
 // step is one instruction.
@@ -45,7 +63,7 @@ type step struct {
 // way is where an entity's steps begin, with the budget amounts of a partition.
 type way struct {
 	start          int32
-	settled, early int64
+	settled, early int64 // reserved of the byte budget, and given back early
 	// Gaps, which are not work: in the segments synthesis and pickup, and under the lock.
 	synthGap, pickupGap, lockGap float64
 }
@@ -60,6 +78,11 @@ type program struct {
 	worker     int32 // start of a GPU worker's way after it lets go of a partition
 	idle       int32 // start of its way at the beginning
 	later      int32
+	flush      int32 // way of the batch collector's timer
+	paced      int32 // way of the pacer's timer
+	locks      []pipeline.Lock
+	cached     []cachedSteps
+	poolOf     map[string]uint8   // class of buffer to 1 + pool
 	own        map[[2]int64]int32 // recorded (job, partition) to pool member
 	classes    []class
 	classOf    map[string]uint8
@@ -77,8 +100,10 @@ const maxSteps = 1 << 26
 func compile(m *pipeline.Model, spans bool) *program {
 	p := &program{
 		model: m, spans: spans, own: map[[2]int64]int32{}, classOf: map[string]uint8{},
-		stageOf: map[string]int32{},
+		stageOf: map[string]int32{}, poolOf: map[string]uint8{},
 	}
+	p.compileLocks()
+	p.compileCached()
 	p.compileStages()
 	for i := range m.Partitions {
 		t := &m.Partitions[i]
@@ -97,6 +122,10 @@ func compile(m *pipeline.Model, spans bool) *program {
 	p.work(0, m.Machine.TurnaroundNS)
 	p.idle = p.here()
 	p.add(step{op: opIdle})
+	p.flush = p.here()
+	p.add(step{op: opFlush})
+	p.paced = p.here()
+	p.add(step{op: opPaced})
 	p.compileMemory()
 	return p
 }
@@ -112,19 +141,28 @@ func (p *program) work(class uint8, ns float64) {
 
 // compileStages gives each distinct contention law a service class.
 func (p *program) compileStages() {
-	type law struct{ parallelism, weight float64 }
+	type law struct{ parallelism, weight, bandwidth, pressure, sensitivity float64 }
 	known := map[law]uint8{}
 	for i, s := range p.model.Stages {
 		p.stageOf[s.Name] = int32(i)
-		if s.Parallelism == 0 || p.model.Machine.CPUs == 0 {
-			continue
-		}
-		l := law{s.Parallelism, s.Weight}
-		if l.weight == 0 {
+		l := law{s.Parallelism, s.Weight, s.Bandwidth, s.Pressure, s.Sensitivity}
+		if l.weight == 0 || l.parallelism == 0 && l.bandwidth == 0 {
 			l.weight = l.parallelism
 		}
+		if p.model.Machine.CPUs == 0 {
+			l.parallelism, l.weight = 0, 0
+		}
+		if p.model.Machine.MemoryBandwidth == 0 {
+			l.bandwidth = 0
+		}
+		if l == (law{}) {
+			continue
+		}
 		if known[l] == 0 {
-			p.classes = append(p.classes, class{parallelism: l.parallelism, weight: l.weight})
+			p.classes = append(p.classes, class{
+				parallelism: l.parallelism, weight: l.weight,
+				bandwidth: l.bandwidth, pressure: l.pressure, sensitivity: l.sensitivity,
+			})
 			known[l] = uint8(len(p.classes))
 		}
 		p.classOf[s.Name] = known[l]
@@ -154,6 +192,9 @@ func (p *program) compileMemory() {
 
 func (p *program) change(s step, c pipeline.Change) {
 	s.arg = int32(len(p.changes))
+	if pool := p.poolOf[c.Class]; pool > 0 && s.op == opMemory {
+		s.op, s.class = opPool, pool-1
+	}
 	p.changes = append(p.changes, c)
 	p.add(s)
 }

@@ -41,6 +41,27 @@ func (q *waitQueue) pop() int32 {
 	return id
 }
 
+// at is the i-th in order of arrival; not for queues by priority.
+func (q *waitQueue) at(i int) int32 { return q.ids[(q.head+i)&(len(q.ids)-1)] }
+
+// dropLast takes back the latest push; not for queues by priority.
+func (q *waitQueue) dropLast() { q.n-- }
+
+// remove takes id out of its place; not for queues by priority.
+func (q *waitQueue) remove(id int32) {
+	mask, found := len(q.ids)-1, false
+	for i := range q.n {
+		at := (q.head + i) & mask
+		found = found || q.ids[at] == id
+		if found {
+			q.ids[at] = q.ids[(at+1)&mask]
+		}
+	}
+	if found {
+		q.n--
+	}
+}
+
 func (q *waitQueue) up(id int32) {
 	i := q.n
 	for i > 0 {
@@ -80,10 +101,13 @@ type gate struct {
 	level    int64
 	wait     waitQueue
 	maxWait  int
+	unfair   bool  // later requests may be served first
+	race     bool  // a release wakes all who wait, and whoever fits is served
+	turn     int64 // grants so far, of unfair ones
 }
 
 func (g *gate) reset() {
-	g.level, g.maxWait = 0, 0
+	g.level, g.maxWait, g.turn = 0, 0, 0
 	g.wait.reset()
 }
 

@@ -3,6 +3,8 @@ package sim
 import (
 	"math"
 	"sort"
+
+	"highwater/replay/pipeline"
 )
 
 // class is the services that share one contention law. Instead of moving every service's end when
@@ -12,6 +14,9 @@ import (
 type class struct {
 	parallelism, weight float64
 	fast, slow          float64 // weight over parallelism, and the reverse
+
+	bandwidth, pressure, sensitivity float64
+	slope                            float64 // of the rate over the level, see fill
 
 	n       float64 // services now; a float saves conversions
 	clock   float64 // work done by each up to shares.since
@@ -23,24 +28,37 @@ type class struct {
 // shares divides the cores over the classes. It always looks at all of them: they are few, and that
 // is cheaper than to guess which have services.
 type shares struct {
-	cpus    float64
-	since   float64 // when the clocks were read and the rates computed
-	classes []class
-	order   []int    // by parallelism over weight: who is satisfied first
-	at      []uint64 // by class: bits of when its first service ends, if the rates stay
-	stale   bool     // the counts have changed since the rates were computed
+	cpus      float64
+	bandwidth float64
+	general   bool    // bandwidth or pressure count: rates come from fill
+	since     float64 // when the clocks were read and the rates computed
+	classes   []class
+	order     []int    // by parallelism over weight: who is satisfied first
+	at        []uint64 // by class: bits of when its first service ends, if the rates stay
+	stale     bool     // the counts have changed since the rates were computed
 }
 
 // never is a time after all others.
 var never = math.Float64bits(math.Inf(1))
 
-func newShares(cpus float64, classes []class) shares {
+func newShares(m *pipeline.Machine, classes []class) shares {
 	s := shares{
-		cpus: cpus, classes: append([]class(nil), classes...), at: make([]uint64, len(classes)),
+		cpus: m.CPUs, bandwidth: m.MemoryBandwidth,
+		classes: append([]class(nil), classes...), at: make([]uint64, len(classes)),
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.fast, c.slow = c.weight/c.parallelism, c.parallelism/c.weight
+		c.slope = 1
+		if c.weight > 0 {
+			c.slope = c.weight
+		}
+		if c.parallelism > 0 {
+			c.fast, c.slow = c.weight/c.parallelism, c.parallelism/c.weight
+			c.slope = c.fast
+		}
+		if c.parallelism == 0 || c.sensitivity > 0 || s.bandwidth > 0 && c.bandwidth > 0 {
+			s.general = true
+		}
 		s.order = append(s.order, i)
 	}
 	sort.SliceStable(s.order, func(i, j int) bool {
@@ -107,6 +125,10 @@ func (s *shares) end(i int) {
 // cores suffice, else they are shared by weight, none getting more than its parallelism, and no
 // core idles.
 func (s *shares) settle(now float64) {
+	if s.general {
+		s.fill(now)
+		return
+	}
 	demand, weights, passed := 0.0, 0.0, now-s.since
 	for i := range s.classes {
 		c := &s.classes[i]

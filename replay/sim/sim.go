@@ -16,12 +16,20 @@ type entity struct {
 	member int32   // pool member
 	live   int32   // of a job: partitions that are not freed
 	open   int32   // of a job: partitions that are not over
+	mult   int32   // jobs merged into it; 0 and 1 are one
+	next   int32   // of a job: the next one of its merged batch, -1 for none
+	unsent int32   // of a job: partitions that the channel has not accepted
+	what   int32   // of a job: the cached object it reserves for; else the lock it waits for
+	uses   bool    // of a job: it counts as a user of all cached objects
+	held   bool    // of a job: it has a dispatcher
 	permit bool    // holds a permit
 	state  state   // what it waits for
 	budget int64   // bytes reserved
 	scale  float64 // of the work of the stage it is in
 	since  float64 // permit acquired, later received
 	locked float64 // lock acquired
+	asked  float64 // when it asked for what it waits for
+	turn   int64   // grants of that gate by then
 }
 
 // state is what an entity waits for.
@@ -37,6 +45,15 @@ const (
 	stateChannel
 	stateLock
 	stateFinaliser
+	stateArrival
+	stateBatch
+	stateDispatcher
+	stateHand
+	stateDepth
+	statePacer
+	stateHandoff
+	stateCached
+	stateModelLock
 	statePartitions
 	stateItem
 	stateOver
@@ -64,8 +81,20 @@ type Simulator struct {
 	items, senders, receivers         waitQueue
 	channelCap                        int64
 
+	dispatchers, hand, handoff, depth gate
+	modelLocks                        []gate
+	batch                             collector
+	pacer                             pacer
+	cached                            []cachedState
+	pools                             []poolState
+	scales                            []float64 // by stage: this draw's factor
+	arrivals                          []float64 // by job
+	rssFactor                         float64   // this draw's error of the law of RSS
+	raceOrder                         []int32   // scratch
+
 	levels      levels
 	scratchHigh int64
+	limit       int64
 	pooled      bool  // cpu_scratch is cut from a pool that only grows
 	working     int64 // partitions in synthesis
 	onWorkers   int64
@@ -83,6 +112,8 @@ type Draw struct {
 	// would. Without it every partition is its recorded self, or the next one of the pool where
 	// there is none.
 	Bootstrap bool
+	// LimitBytes asks when RSS first lies above it (Stats.OverLimitNS); 0 asks nothing.
+	LimitBytes int64
 }
 
 // New compiles m. The model must not be changed while the simulator is in use.
@@ -106,22 +137,40 @@ func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
 	s.nJobs = int32(m.Policy.Jobs)
 	s.nParts = s.nJobs * int32(m.Policy.Partitions)
 	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)
-	s.shares = newShares(m.Machine.CPUs, p.classes)
-	s.ents = make([]entity, s.nParts+s.nJobs+s.nWorkers+1)
+	s.shares = newShares(&m.Machine, p.classes)
+	s.ents = make([]entity, s.nParts+s.nJobs+s.nWorkers+extras)
 	s.ready = make([]int32, 0, len(s.ents))
 	s.timers = make(timerHeap, 0, len(s.ents))
 	s.pool = make([]int32, len(m.Partitions))
 	s.random = rand.New(&s.rng)
 	s.makeQueues(m)
+	s.makeFlow(m)
 	return s, nil
 }
+
+// Entities after the workers: the timers of pacer and batch collector, and Memory.Later, the last.
+const (
+	extraPacer = iota
+	extraBatch
+	extraLater
+	extras
+)
+
+func (s *Simulator) extra(which int32) int32 { return s.nParts + s.nJobs + s.nWorkers + which }
 
 func (s *Simulator) makeQueues(m *pipeline.Model) {
 	priority := m.Policy.QueueOrder == pipeline.OrderPriority
 	n := int(s.nParts)
 	s.jobs = gate{capacity: int64(m.Policy.JobsInFlight), wait: newWaitQueue(false, int(s.nJobs))}
-	s.permits = gate{capacity: m.Policy.PartitionWorkers, wait: newWaitQueue(priority, n)}
-	s.budget = gate{capacity: int64(m.Policy.ByteBudget), wait: newWaitQueue(false, n)}
+	s.permits = gate{
+		capacity: m.Policy.PartitionWorkers, wait: newWaitQueue(priority, n), unfair: priority,
+	}
+	order := m.Admission.BudgetOrder
+	s.budget = gate{
+		capacity: int64(m.Policy.ByteBudget),
+		wait:     newWaitQueue(order == pipeline.BudgetPriority, n+int(s.nJobs)),
+		unfair:   order != pipeline.BudgetFIFO, race: order == pipeline.BudgetRace,
+	}
 	s.finalisers = gate{capacity: int64(m.Machine.Finalisers), wait: newWaitQueue(false, n)}
 	s.items = newWaitQueue(priority, n)
 	s.senders = newWaitQueue(priority, n)
@@ -143,6 +192,7 @@ func (s *Simulator) Run(d Draw) (Stats, error) {
 		s.loopShared()
 	}
 	s.stats.FinalLiveBytes = s.levels.live
+	s.nameStarved()
 	if s.stats.JobsDone != int64(s.nJobs) {
 		return s.stats, s.deadlock()
 	}
@@ -204,6 +254,7 @@ func (s *Simulator) drain() {
 func (s *Simulator) wake(id int32) { s.ready = append(s.ready, id) }
 
 func (s *Simulator) reset(d Draw) {
+	s.resetFlow()
 	s.now, s.seq, s.working, s.onWorkers, s.ended = 0, 0, 0, 0, nothing
 	s.timers = s.timers[:0]
 	s.shares.reset()
@@ -223,6 +274,8 @@ func (s *Simulator) reset(d Draw) {
 	s.rng.Seed(d.Seed, 0x9e3779b97f4a7c15)
 	s.fillPool(d.Bootstrap)
 	s.place(d.Bootstrap)
+	s.drawFactors(d.Bootstrap)
+	s.limit, s.stats.OverLimitNS = d.LimitBytes, -1
 }
 
 func (s *Simulator) fillPool(bootstrap bool) {
@@ -248,13 +301,15 @@ func (s *Simulator) place(bootstrap bool) {
 		member := j % int32(len(s.prog.jobs))
 		s.ents[s.nParts+j] = entity{
 			pc: s.prog.jobs[member].start, job: j, worker: -1,
-			member: member, scale: 1,
+			member: member, scale: 1, next: -1,
 		}
 	}
 	for w := range s.nWorkers {
 		s.ents[s.nParts+s.nJobs+w] = entity{pc: s.prog.idle, job: -1, worker: w, scale: 1}
 	}
-	s.ents[len(s.ents)-1] = entity{pc: s.prog.later, job: -1, worker: -1, scale: 1}
+	for i, pc := range [extras]int32{s.prog.paced, s.prog.flush, s.prog.later} {
+		s.ents[s.extra(int32(i))] = entity{pc: pc, job: -1, worker: -1, scale: 1}
+	}
 }
 
 func (s *Simulator) member(job, partition int64, index int32, bootstrap bool) int32 {
@@ -273,6 +328,7 @@ func (s *Simulator) start() {
 	if s.tape != nil {
 		s.tape.begin(s)
 	}
+	s.resetCached()
 	s.peaks()
 	for w := range s.nWorkers {
 		s.run(s.nParts + s.nJobs + w)
@@ -280,6 +336,6 @@ func (s *Simulator) start() {
 	for j := range s.nJobs {
 		s.run(s.nParts + j)
 	}
-	s.run(int32(len(s.ents) - 1))
+	s.run(s.extra(extraLater))
 	s.drain()
 }

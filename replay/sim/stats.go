@@ -29,6 +29,38 @@ type Stats struct {
 	WorkerNS    float64 // GPU workers' time with a partition in hand, waits and gaps included
 
 	QueueMax QueueMax
+
+	Evictions int64 // cached objects given back because the byte budget was short
+	// OverLimitNS is when RSS first lay above Draw.LimitBytes; -1 for never.
+	OverLimitNS float64
+	Starved     Starved
+	// RSSFactor and RSSErrorBytes are this draw's error of the law of RSS: of what lies above the
+	// base, and in bytes.
+	RSSFactor     float64
+	RSSErrorBytes int64
+}
+
+// Starved is the request that most later ones were served before, where an order other than by
+// arrival allows that. Overtaken is 0 where none was.
+type Starved struct {
+	Overtaken int64   // later requests served before it, at least
+	WaitNS    float64 // how long it waited
+	Who, For  string  // who waited, and for what
+
+	id       int32
+	resource resource
+}
+
+// GrowthPerNS is by how many partitions a ns the backlog in front of the GPU workers grows while
+// nothing bounds it: what partitionWorkers syntheses offer less what the workers take, at the times
+// of this run. Below 0 the workers have room; ok is false where nothing was measured.
+func (s *Stats) GrowthPerNS(partitionWorkers, gpuWorkers, devices int64) (growth float64, ok bool) {
+	rho, ok := s.Rho(partitionWorkers, gpuWorkers, devices)
+	if !ok || rho <= 0 {
+		return 0, false
+	}
+	offered := float64(partitionWorkers) * float64(s.Partitions) / s.SynthesisNS
+	return offered * (1 - 1/rho), true
 }
 
 // QueueMax is the most that each resource saw at once.
@@ -66,13 +98,21 @@ func (s *Stats) GPUIdleRatio(workers int64) (ratio float64, ok bool) {
 	return max(0, 1-s.WorkerNS/(s.MakespanNS*float64(workers))), true
 }
 
-// PeakRSSBytes is the peak of the resident set by the model's law; trace.Null where it has none.
+// PeakRSSBytes is the peak of the resident set by the model's law, with this draw's error of it;
+// trace.Null where the model has none.
 func (s *Stats) PeakRSSBytes(m *pipeline.Memory) int64 {
 	switch m.Law {
 	case pipeline.LawScratchHighWater:
-		return m.BaseBytes + s.PeakScratchLawBytes
+		return m.BaseBytes + s.withError(float64(s.PeakScratchLawBytes))
 	case pipeline.LawProportional:
-		return m.BaseBytes + int64(math.Round((1+m.Slope)*float64(s.PeakResidentBytes)))
+		return m.BaseBytes + s.withError((1+m.Slope)*float64(s.PeakResidentBytes))
 	}
 	return trace.Null
+}
+
+func (s *Stats) withError(bytes float64) int64 {
+	if s.RSSFactor != 0 {
+		bytes *= s.RSSFactor
+	}
+	return int64(math.Round(bytes)) + s.RSSErrorBytes
 }

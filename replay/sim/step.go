@@ -18,7 +18,11 @@ func (s *Simulator) run(id int32) {
 			s.spend(st, e, id)
 			return
 		case opMemory:
-			s.memory(st, e, id)
+			if e.mult > 1 {
+				s.memoryTimes(st, e, id)
+			} else {
+				s.memory(st, e, id)
+			}
 		default:
 			if !s.control(st, e, id) {
 				return
@@ -97,8 +101,18 @@ func (s *Simulator) peaks() {
 	if r := l.resident + s.scratchHigh; r > s.stats.PeakScratchLawBytes {
 		s.stats.PeakScratchLawBytes = r
 	}
+	if s.limit > 0 {
+		s.checkLimit()
+	}
 	if s.tape != nil {
 		s.tape.sample(s)
+	}
+}
+
+// checkLimit notes when RSS first lies above the limit.
+func (s *Simulator) checkLimit() {
+	if rss := s.stats.PeakRSSBytes(&s.prog.model.Memory); rss != trace.Null && rss > s.limit {
+		s.stats.OverLimitNS, s.limit = s.now, 0
 	}
 }
 
@@ -108,6 +122,8 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	switch st.op {
 	case opBegin:
 		s.beginStage(st, e, id)
+	case opPool:
+		s.poolChange(st, e, id)
 	case opEnd:
 		e.scale = 1
 		if s.tape != nil {
@@ -126,7 +142,7 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	case opLock, opUnlock:
 		return s.lockStep(st.op, e, id)
 	case opBudgetPart:
-		s.giveBudget(e, id, s.prog.partitions[e.member].early)
+		s.giveBudget(e, id, s.prog.partitions[e.member].early*int64(max(e.mult, 1)))
 	case opWorkerDone:
 		s.workerDone(e)
 	case opFinaliser:
@@ -155,25 +171,45 @@ func (s *Simulator) lifeStep(st *step, e *entity, id int32) bool {
 	case opLater:
 		s.memory(st, e, id)
 		return true
+	case opArrive, opCollect, opFlush, opDispatcher:
+		return s.arriveStep(st.op, e, id)
+	case opHand, opDepth, opPace, opPaced, opHandoff, opSynthBegin, opAskLock, opGiveLock:
+		return s.admissionStep(st, e, id)
+	case opNeed, opReserve, opLoad, opLoaded:
+		return s.cachedStep(st, e, id)
 	}
 	return false
 }
 
 func (s *Simulator) beginStage(st *step, e *entity, id int32) {
-	if cv := s.prog.model.Stages[st.arg].CV; cv > 0 {
-		sigma2 := math.Log1p(cv * cv)
-		e.scale = math.Exp(s.random.NormFloat64()*math.Sqrt(sigma2) - sigma2/2)
+	law := &s.prog.model.Stages[st.arg]
+	e.scale = s.scales[st.arg]
+	if law.CV > 0 {
+		e.scale *= s.logNormal(law.CV)
+	}
+	if e.mult > 1 {
+		e.scale *= 1 + float64(e.mult-1)*law.BatchShare
 	}
 	if s.tape != nil {
 		s.tape.beginSpan(s, st.arg, e, id)
 	}
 }
 
+// logNormal draws a factor of mean 1 whose standard deviation is cv.
+func (s *Simulator) logNormal(cv float64) float64 {
+	sigma2 := math.Log1p(cv * cv)
+	return math.Exp(s.random.NormFloat64()*math.Sqrt(sigma2) - sigma2/2)
+}
+
 // ask requests amount from g. It returns false when id has to wait: it is woken when granted.
 func (s *Simulator) ask(g *gate, r resource, id int32, amount int64) bool {
 	g.wait.push(id)
 	g.maxWait = max(g.maxWait, g.wait.n)
+	s.ents[id].asked, s.ents[id].turn = s.now, g.turn+int64(g.wait.n)-1
 	s.queue(r, trace.EventRequest, id, operation{amount, g.level, g.wait.n})
+	if g.race {
+		return s.raceFor(g, r, id)
+	}
 	return s.grant(g, r, id)
 }
 
@@ -189,7 +225,7 @@ func (s *Simulator) grant(g *gate, r resource, asking int32) bool {
 		}
 		g.wait.pop()
 		g.level += amount
-		s.granted(r, id)
+		s.granted(g, r, id)
 		s.queue(r, trace.EventAcquire, id, operation{amount, g.level, g.wait.n})
 		if id == asking {
 			served = true
@@ -203,27 +239,39 @@ func (s *Simulator) grant(g *gate, r resource, asking int32) bool {
 func (s *Simulator) give(g *gate, r resource, id int32, amount int64) {
 	g.level -= amount
 	s.queue(r, trace.EventRelease, id, operation{amount, g.level, g.wait.n})
+	if g.race {
+		s.race(g, r)
+		return
+	}
 	s.grant(g, r, -1)
 }
 
 func (s *Simulator) amount(r resource, id int32) int64 {
-	if r == resourceBudget {
-		return s.prog.partitions[s.ents[id].member].settled
+	if r != resourceBudget {
+		return 1
 	}
-	return 1
+	e := &s.ents[id]
+	if id >= s.nParts {
+		return s.prog.cached[e.what].bytes
+	}
+	return s.prog.partitions[e.member].settled * int64(max(e.mult, 1))
 }
 
 // granted notes what an entity now holds.
-func (s *Simulator) granted(r resource, id int32) {
+func (s *Simulator) granted(g *gate, r resource, id int32) {
 	e := &s.ents[id]
 	e.state = stateRun
+	if g.unfair {
+		s.noteOvertaken(g, r, e, id)
+	}
 	m := &s.stats.QueueMax
 	switch r {
 	case resourcePermit:
-		e.permit, e.since = true, s.now
-		s.working++
+		e.permit = true
 		m.PermitsHeld = max(m.PermitsHeld, s.permits.level)
-		m.Synthesising = max(m.Synthesising, s.working)
+		if !s.prog.model.Admission.PermitFirst {
+			s.beginSynthesis(e, id)
+		}
 	case resourceBudget:
 		e.budget = s.amount(r, id)
 		m.BudgetBytes = max(m.BudgetBytes, s.budget.level)
@@ -255,5 +303,11 @@ const (
 	resourceBudget
 	resourceChannel
 	resourceLock
-	resourceFinaliser // a model's own, not recorded
+	// a model's own, not recorded
+	resourceFinaliser
+	resourceDispatcher
+	resourceHand
+	resourceHandoff
+	resourceDepth
+	resourceLocks // and those after it: the model's locks
 )

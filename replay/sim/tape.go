@@ -28,8 +28,10 @@ type tape struct {
 	slots   []bool            // permit numbers in use
 	slotOf  []int32           // by entity
 	maxRSS  int64
-	known   bool              // an RSS law exists
-	pool    trace.BufferEvent // last row of the scratch pool; BufferID 0 while there is none
+	known   bool // an RSS law exists
+	// last row of the scratch pool, and of the model's pools; BufferID 0 while there is none
+	pool  trace.BufferEvent
+	pools []trace.BufferEvent
 }
 
 // Record simulates once and returns the run as a trace, without manifest but for what the tables
@@ -58,9 +60,16 @@ func nanos(x float64) int64 { return int64(math.Round(x)) }
 
 // begin records what lives from before the first job.
 func (t *tape) begin(s *Simulator) {
-	last := int32(len(s.ents) - 1)
+	last := s.extra(extraLater)
 	for _, c := range s.prog.model.Memory.Resident {
 		t.buffer(s, c, last)
+	}
+	for i := range s.prog.cached {
+		c, load := &s.prog.cached[i], s.prog.changes[s.prog.steps[s.prog.cached[i].loaded].arg]
+		if c.preloaded {
+			load.Event = trace.EventAlloc
+			t.buffer(s, load, last)
+		}
 	}
 	if s.pooled {
 		t.growPool(s)
@@ -70,28 +79,45 @@ func (t *tape) begin(s *Simulator) {
 // growPool records the scratch pool at a new high.
 func (t *tape) growPool(s *Simulator) {
 	high := max(s.scratchHigh, s.levels.scratch)
-	if high <= t.pool.CapacityBytes {
-		return
+	if high > t.pool.CapacityBytes {
+		t.resize(s, &t.pool, trace.BufferEvent{
+			Class: trace.ClassCPUScratch, Space: trace.SpaceHost, CapacityBytes: high,
+			Estimated: true,
+		})
 	}
-	row := trace.BufferEvent{
-		Seq: t.next(), TimeNS: nanos(s.now), Source: sourceName, Event: trace.EventResize,
-		BufferID: t.pool.BufferID,
-		Class:    trace.ClassCPUScratch, Space: trace.SpaceHost, Device: trace.None,
-		CapacityBytes: high, ResidentBytes: high,
-		DeltaBytes: high - t.pool.CapacityBytes, DeltaResidentBytes: high - t.pool.ResidentBytes,
-		Estimated: true,
-		Job:       trace.None, Partition: trace.None, Worker: trace.None,
-	}
+}
+
+// resizePool records the model's pool i at its size now.
+func (t *tape) resizePool(s *Simulator, i int) {
+	p := &s.prog.model.Pools[i]
+	t.resize(s, &t.pools[i], trace.BufferEvent{
+		Class: p.Class, Space: p.Space, CapacityBytes: s.pools[i].size,
+	})
+}
+
+// resize records row, a pool at a new size, as what follows last.
+func (t *tape) resize(s *Simulator, last *trace.BufferEvent, row trace.BufferEvent) {
+	row.Seq, row.TimeNS, row.Source = t.next(), nanos(s.now), sourceName
+	row.Event, row.BufferID = trace.EventResize, last.BufferID
+	row.ResidentBytes = row.CapacityBytes
+	row.DeltaBytes = row.CapacityBytes - last.CapacityBytes
+	row.DeltaResidentBytes = row.ResidentBytes - last.ResidentBytes
+	row.Device, row.Job, row.Partition, row.Worker = trace.None, trace.None, trace.None, trace.None
 	if row.BufferID == 0 {
 		t.buffers++
 		row.Event, row.BufferID = trace.EventAlloc, t.buffers
 	}
-	t.pool = row
+	*last = row
 	t.data.Buffers = append(t.data.Buffers, row)
 }
 
-func (t *tape) change(s *Simulator, st *step, _ *entity, id int32) {
-	t.buffer(s, s.prog.changes[st.arg], id)
+func (t *tape) change(s *Simulator, st *step, e *entity, id int32) {
+	c := s.prog.changes[st.arg]
+	if e.mult > 1 {
+		c.Capacity *= int64(e.mult)
+		c.Resident *= int64(e.mult)
+	}
+	t.buffer(s, c, id)
 }
 
 // buffer records one buffer event of an entity.
@@ -111,6 +137,9 @@ func (t *tape) buffer(s *Simulator, c pipeline.Change, id int32) {
 	row.BufferID = t.bufferID(id, int32(c.Buffer), c.Event)
 	if s.pooled && c.Class == trace.ClassCPUScratch {
 		row.ParentID = t.pool.BufferID
+	}
+	if pool := s.prog.poolOf[c.Class]; pool > 0 {
+		row.ParentID = t.pools[pool-1].BufferID
 	}
 	if i, ok := t.last[row.BufferID]; ok {
 		prev := &t.data.Buffers[i]
@@ -183,9 +212,10 @@ func (t *tape) sample(s *Simulator) {
 func (s *Simulator) rssNow() int64 {
 	m := &s.prog.model.Memory
 	if m.Law == pipeline.LawProportional {
-		return m.BaseBytes + int64(math.Round((1+m.Slope)*float64(s.levels.resident+s.levels.scratch)))
+		resident := float64(s.levels.resident + s.levels.scratch)
+		return m.BaseBytes + s.stats.withError((1+m.Slope)*resident)
 	}
-	return m.BaseBytes + s.levels.resident + s.scratchHigh
+	return m.BaseBytes + s.stats.withError(float64(s.levels.resident+s.scratchHigh))
 }
 
 func (t *tape) beginSpan(s *Simulator, stage int32, _ *entity, id int32) {
@@ -252,7 +282,7 @@ func (t *tape) endJob(s *Simulator, e *entity) { t.close(s, t.jobs[e.job]) }
 
 // queue records one operation on a resource.
 func (t *tape) queue(s *Simulator, r resource, event string, id int32, op operation) {
-	if r == resourceFinaliser {
+	if r >= resourceFinaliser {
 		return
 	}
 	t.number(r, event, id)
