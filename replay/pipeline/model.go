@@ -168,6 +168,10 @@ type Memory struct {
 	// log-normal spread of RSS less Base between runs (drawn once a draw), and a spread in bytes
 	Uncertainty      float64 `toml:"uncertainty,omitempty"`
 	UncertaintyBytes int64   `toml:"uncertainty_bytes,omitempty"`
+	// what RSS comes to for a moment before the first partition holds anything (loading); between the
+	// two, nobody knows where: drawn evenly once a draw
+	StartupBytes     int64 `toml:"startup_bytes,omitempty"`
+	StartupBytesHigh int64 `toml:"startup_bytes_high,omitempty"`
 	// ScratchPool says that cpu_scratch is cut from one pool that only grows, to the largest sum so
 	// far, because the runtime keeps what it once needed: then live bytes count the pool instead of
 	// what is cut from it.

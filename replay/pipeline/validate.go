@@ -131,6 +131,8 @@ func (v *checker) memory(m *Memory) {
 	v.between("memory scratch_high_bytes", m.ScratchHigh, 0, 1<<50)
 	v.number("memory slope", m.Slope, -1, 100)
 	v.number("memory uncertainty", m.Uncertainty, 0, 10)
+	v.between("memory startup_bytes", m.StartupBytes, 0, 1<<50)
+	v.between("memory startup_bytes_high", m.StartupBytesHigh, m.StartupBytes, 1<<50)
 	v.between("memory uncertainty_bytes", m.UncertaintyBytes, 0, 1<<50)
 	for i := range m.Resident {
 		v.change("memory resident", &m.Resident[i])

@@ -142,14 +142,22 @@ func (s *Simulator) drawFactors(bootstrap bool) {
 			s.scales[i] = s.logNormal(u)
 		}
 	}
-	s.rssFactor, s.stats.RSSErrorBytes = 1, 0
+	factor := 1.0
+	s.stats.RSSErrorBytes = 0
 	if bootstrap && m.Memory.Uncertainty > 0 {
-		s.rssFactor = s.logNormal(m.Memory.Uncertainty)
+		factor = s.logNormal(m.Memory.Uncertainty)
 	}
 	if bootstrap && m.Memory.UncertaintyBytes > 0 {
 		z := s.random.NormFloat64() * float64(m.Memory.UncertaintyBytes)
 		s.stats.RSSErrorBytes = int64(math.Round(z))
 	}
-	s.stats.RSSFactor = s.rssFactor
+	s.stats.RSSFactor, s.stats.StartupBytes = factor, m.Memory.StartupBytes
+	if spread := m.Memory.StartupBytesHigh - m.Memory.StartupBytes; spread > 0 {
+		share := 0.5
+		if bootstrap {
+			share = s.random.Float64()
+		}
+		s.stats.StartupBytes += int64(share * float64(spread))
+	}
 	s.fillArrivals()
 }

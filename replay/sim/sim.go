@@ -89,7 +89,6 @@ type Simulator struct {
 	pools                             []poolState
 	scales                            []float64 // by stage: this draw's factor
 	arrivals                          []float64 // by job
-	rssFactor                         float64   // this draw's error of the law of RSS
 	raceOrder                         []int32   // scratch
 
 	levels      levels

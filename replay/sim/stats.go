@@ -38,6 +38,7 @@ type Stats struct {
 	// base, and in bytes.
 	RSSFactor     float64
 	RSSErrorBytes int64
+	StartupBytes  int64 // this draw's moment of loading, of RSS
 }
 
 // Starved is the request that most later ones were served before, where an order other than by
@@ -103,9 +104,10 @@ func (s *Stats) GPUIdleRatio(workers int64) (ratio float64, ok bool) {
 func (s *Stats) PeakRSSBytes(m *pipeline.Memory) int64 {
 	switch m.Law {
 	case pipeline.LawScratchHighWater:
-		return m.BaseBytes + s.withError(float64(s.PeakScratchLawBytes))
+		return max(m.BaseBytes+s.withError(float64(s.PeakScratchLawBytes)), s.StartupBytes)
 	case pipeline.LawProportional:
-		return m.BaseBytes + s.withError((1+m.Slope)*float64(s.PeakResidentBytes))
+		peak := s.withError((1 + m.Slope) * float64(s.PeakResidentBytes))
+		return max(m.BaseBytes+peak, s.StartupBytes)
 	}
 	return trace.Null
 }

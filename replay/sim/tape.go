@@ -192,7 +192,7 @@ func (t *tape) stage(id int32) (name string, span int64) {
 
 // sample records RSS at each new maximum.
 func (t *tape) sample(s *Simulator) {
-	rss := s.rssNow()
+	rss := max(s.rssNow(), s.stats.StartupBytes)
 	if !t.known || rss <= t.maxRSS {
 		return
 	}
