@@ -21,8 +21,8 @@ func (m Metric) String() string {
 	return m.Name + "/" + m.Subject
 }
 
-// Names of metrics, outcomes first. Of all of them less is better, but of Throughput-like figures,
-// which are not metrics: they follow from ProofInterval.
+// Names of metrics, outcomes first. Of all outcomes less is better; throughput follows from the
+// proof interval.
 const (
 	ProofInterval = "proof_interval_ns" // makespan over jobs finished
 	PeakLive      = "peak_live_bytes"   // host, from the first job's request on
@@ -81,10 +81,10 @@ var quantities = []quantity{
 	{ClassPeak, "class peak", true, false, 0.01, 0.50, pageBytes},
 	{ClassArea, "class GiB·s", true, false, 0.03, 0.60, tinyGiBSec},
 
-	{StageCPU, "stage CPU", false, false, 0.02, 0.30, microsNS},
-	{OpTime, "operation", false, false, 0.02, 0.50, microsNS},
-	{KernelTime, "kernel", false, false, 0.02, 0.50, microsNS},
-	{CopyTime, "copy", false, false, 0.02, 0.50, microsNS},
+	{StageCPU, "stage CPU", false, false, 0.02, 0.50, microsNS},
+	{OpTime, "operation", false, false, 0.02, 1.00, microsNS},
+	{KernelTime, "kernel", false, false, 0.02, 1.00, microsNS},
+	{CopyTime, "copy", false, false, 0.02, 1.00, microsNS},
 	{CopyBytes, "copied", false, false, 0.01, 0.05, pageBytes},
 	{ClassMade, "buffers made", false, false, 0.01, 0.05, 0},
 	{ClassSize, "buffer size", false, false, 0.01, 0.05, 1},
@@ -92,7 +92,7 @@ var quantities = []quantity{
 	{QueueWait, "wait", false, false, 0.05, 1.00, microsNS},
 	{QueueDepth, "depth", false, false, 0.05, 1.00, 0.01},
 	{QueueMax, "deepest", false, false, 0.05, 1.00, 0},
-	{Counter, "counter", false, false, 0.05, 0.50, 0},
+	{Counter, "counter", false, false, 0.05, 1.00, 0},
 	{GaugeMean, "gauge", false, false, 0.02, 0.30, 0},
 	{Rho, "rho", false, false, 0.02, 0.50, 0},
 }
@@ -148,7 +148,7 @@ func (v Values) set(name, subject string, value float64) {
 	}
 }
 
-// Sorted lists metrics in the order of a report.
+// sortMetrics puts metrics into the order of a report.
 func sortMetrics(list []Metric) {
 	slices.SortFunc(list, func(a, b Metric) int {
 		return cmp.Or(cmp.Compare(quantityOf[a.Name], quantityOf[b.Name]),

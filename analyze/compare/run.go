@@ -26,16 +26,6 @@ type Run struct {
 	counters map[string]bool
 }
 
-// Throughput is proofs an hour, nil where the proof interval is not known.
-func (r *Run) Throughput() *float64 {
-	v, ok := r.Values[Metric{ProofInterval, ""}]
-	if !ok || v <= 0 {
-		return nil
-	}
-	perHour := 3600e9 / v
-	return &perHour
-}
-
 // ReadRun reads t once, in memory bounded by what is alive and by the number of partitions.
 func ReadRun(t *trace.Trace) (*Run, error) {
 	r := &Run{Name: t.Dir, Values: Values{}, devices: map[int64]peakMakeup{}}

@@ -59,7 +59,11 @@ func traitsOf(t *trace.Trace, s *analyze.Summary) Traits {
 	x.machine(&m.Host)
 	x.circuit(m.Circuit)
 	for name, v := range m.Settings {
-		if !ignoredSettings[name] {
+		switch {
+		case ignoredSettings[name]:
+		case name == memoryLimitSetting && v.Source == sourceDefault:
+			x.set(KindSettings, name, sourceDefault) // 90 % of what happened to be available
+		default:
 			x.set(KindSettings, name, v.Value)
 		}
 	}
@@ -75,7 +79,12 @@ func traitsOf(t *trace.Trace, s *analyze.Summary) Traits {
 	return x
 }
 
-const backendSetting = "backend"
+// Names of settings, and the source of one that nobody set.
+const (
+	backendSetting     = "backend"
+	memoryLimitSetting = "memory_limit_bytes"
+	sourceDefault      = "default"
+)
 
 // ignoredSettings change neither time nor bytes: a seed makes other proofs in the same way.
 var ignoredSettings = map[string]bool{"seed": true}
@@ -168,12 +177,17 @@ type Difference struct {
 
 // String is the difference in one line: presize: true -> false.
 func (d Difference) String() string {
-	return fmt.Sprintf("%s: %s -> %s", d.Name, valueList(d.Base), valueList(d.New))
+	return fmt.Sprintf("%s: %s -> %s", d.Name, ValueList(d.Base), ValueList(d.New))
 }
 
-func valueList(values []string) string {
+// ValueList joins the values of one side for people: the first few where there are many.
+func ValueList(values []string) string {
 	if len(values) == 0 {
 		return "not recorded"
+	}
+	const most = 3
+	if len(values) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(values[:most], ", "), len(values)-most)
 	}
 	return strings.Join(values, " and ")
 }

@@ -32,6 +32,8 @@ type cli struct {
 	Plan       planCmd       `cmd:"" help:"Say which settings are safe under a memory limit, and which of them to take."`
 	Validate   validateCmd   `cmd:"" help:"Fit to some runs of a program, predict the others, and print by how much that errs."`
 	Analyze    analyzeCmd    `cmd:"" help:"Say what held the memory at a trace's peak, and why."`
+	Diff       diffCmd       `cmd:"" help:"Say what changed between two traces or sets of traces, with a verdict that CI can gate on."`
+	History    historyCmd    `cmd:"" help:"Show a series of traces by commit, and the commits where something changed."`
 	Recover    recoverCmd    `cmd:"" help:"Seal the trace of a killed run, and print what was lost."`
 	Info       infoCmd       `cmd:"" help:"Show what a trace holds, finished or still being written."`
 	Export     exportCmd     `cmd:"" help:"Write a trace as a pprof profile, as CSV tables or as text."`
