@@ -1,0 +1,119 @@
+//go:build cgo && linux
+
+package device
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/consensys/gnark-crypto/ecc/bls12-381/fr"
+	"github.com/consensys/gnark/logger"
+)
+
+// The tests run against the twin that `make native-cpu` leaves in bin/, or against the library that
+// HIGHWATER_TEST_NATIVE names: on a machine with a GPU the same tests, compiled by `go test -c`, run
+// against the CUDA library, with larger sizes:
+//
+//	HIGHWATER_TEST_NATIVE=…/libhighwater_native.so HIGHWATER_TEST_LOG=22 ./device.test -test.v
+const (
+	testLibraryEnv = "HIGHWATER_TEST_NATIVE"
+	testLogEnv     = "HIGHWATER_TEST_LOG" // largest size, as a logarithm
+	testSeedEnv    = "HIGHWATER_TEST_SEED"
+)
+
+func TestMain(m *testing.M) {
+	logger.Disable() // gnark's, which writes to standard output
+	os.Exit(m.Run())
+}
+
+// theLibrary is opened once: it stays loaded anyway.
+var theLibrary = sync.OnceValues(func() (*Library, error) { return Open(testLibraryPath()) })
+
+func testLibraryPath() string {
+	if path := os.Getenv(testLibraryEnv); path != "" {
+		return path
+	}
+	path, _ := filepath.Abs("../../bin/libhighwater_native_cpu.so")
+	return path
+}
+
+// library is the library under test.
+func library(t testing.TB) *Library {
+	t.Helper()
+	if _, err := os.Stat(testLibraryPath()); err != nil && os.Getenv(testLibraryEnv) == "" {
+		t.Skip("no device library to test: `make native-cpu` builds the twin")
+	}
+	l, err := theLibrary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// newContext makes a context, which the test's end closes; it checks that all of the arena that the
+// test used was given back.
+func newContext(t testing.TB, c Config) *Context {
+	t.Helper()
+	if c.ArenaBytes == 0 && !large() {
+		c.ArenaBytes = 256 << 20
+	}
+	ctx, err := library(t).NewContext(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := ctx.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		after, err := ctx.Memory()
+		if err != nil || after.ArenaUsed != before.ArenaUsed || after.PoolUsed != 0 || after.Registered != 0 {
+			t.Errorf("not everything was given back: %+v, before %+v, %v", after, before, err)
+		}
+		ctx.Close()
+	})
+	return ctx
+}
+
+// maxLog is the largest size that the tests take.
+func maxLog(small int) int {
+	if n, err := strconv.Atoi(os.Getenv(testLogEnv)); err == nil {
+		return n
+	}
+	return small
+}
+
+func large() bool { return maxLog(0) > 14 }
+
+// testRand is seeded by the test's name and HIGHWATER_TEST_SEED: a failure repeats.
+func testRand(t testing.TB) *rand.Rand {
+	seed, _ := strconv.ParseUint(os.Getenv(testSeedEnv), 10, 64)
+	var name uint64
+	for _, c := range t.Name() {
+		name = name*31 + uint64(c)
+	}
+	t.Logf("seed %d (%s)", seed, testSeedEnv)
+	return rand.New(rand.NewPCG(seed, name))
+}
+
+// randomFr is a uniform scalar.
+func randomFr(r *rand.Rand) (e fr.Element) {
+	var b [48]byte
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	e.SetBytes(b[:])
+	return e
+}
+
+func randomFrs(r *rand.Rand, n int) []fr.Element {
+	v := make([]fr.Element, n)
+	for i := range v {
+		v[i] = randomFr(r)
+	}
+	return v
+}
