@@ -16,6 +16,8 @@ find_path(cccl_include cub/cub.cuh HINTS ${cuda_include}/cccl ${cuda_include} RE
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cu ntt/*.cu field/*.cu msm/*.cu setup/*.cu)
 file(GLOB cuda_host_sources CONFIGURE_DEPENDS cuda/*.cpp msm/*.cpp setup/*.cpp)
+option(HW_SPPARK_MSM "Compile sppark's own MSM, for benchmarks" ON)
+list(APPEND cuda_sources $<IF:$<BOOL:${HW_SPPARK_MSM}>,sppark/msm.cu,sppark/none.cpp>)
 add_library(device OBJECT ${cuda_sources} ${cuda_host_sources})
 target_link_libraries(device PUBLIC settings)
 target_include_directories(device SYSTEM PRIVATE ${cccl_include})
@@ -26,4 +28,4 @@ target_compile_options(device PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${HW_CUDA_FLAGS
 add_library(highwater_native SHARED $<TARGET_OBJECTS:blst>)
 target_link_libraries(highwater_native PRIVATE shared device ${CMAKE_DL_LIBS})
 set_target_properties(highwater_native PROPERTIES LINKER_LANGUAGE CUDA)
-target_link_options(highwater_native PRIVATE -Wl,-Bsymbolic -Wl,--no-undefined)
+target_link_options(highwater_native PRIVATE ${link_options})

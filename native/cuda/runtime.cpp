@@ -56,7 +56,7 @@ uint32_t device_count() {
 void describe(int device, hw_device_info& out) {
     cudaDeviceProp p;
     check(cudaGetDeviceProperties(&p, device), "describe device");
-    snprintf(out.name, sizeof out.name, "%s", p.name);
+    snprintf(out.name, sizeof out.name, "%.90s", p.name);
     const unsigned char* u = reinterpret_cast<const unsigned char*>(p.uuid.bytes);
     snprintf(out.uuid, sizeof out.uuid,
              "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3],
