@@ -222,8 +222,8 @@ type Cause struct {
 
 // Fetch is a line that the text lacks.
 type Fetch struct {
-	Line    string   `json:"line"`   // how it looks
-	Gives   []string `json:"gives"`  // the fields it would fill
+	Line    string   `json:"line"`  // how it looks
+	Gives   []string `json:"gives"` // the fields it would fill
 	Command string   `json:"command"`
 }
 

@@ -1,0 +1,190 @@
+package oom
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+	"time"
+)
+
+// clean gives the text of a raw line without what pages, terminals and mails add to it: colours,
+// HTML, NULs, hard blanks, a carriage return. It may hold several lines (an HTML break).
+func clean(b []byte) string {
+	b = bytes.TrimRight(b, "\r \t\x00")
+	if len(b) > maxLine {
+		b = b[:maxLine]
+	}
+	plain := true
+	for _, c := range b {
+		if c < ' ' || c == '&' || c == '<' || c == 0xc2 {
+			plain = false
+			break
+		}
+	}
+	s := string(b)
+	if plain {
+		return s
+	}
+	if strings.IndexByte(s, 0x1b) >= 0 {
+		s = stripANSI(s)
+	}
+	if strings.IndexByte(s, '&') >= 0 {
+		s = html.UnescapeString(s)
+	}
+	if strings.IndexByte(s, '<') >= 0 {
+		s = stripTags(s)
+	}
+	return blanks.Replace(s)
+}
+
+var blanks = strings.NewReplacer("\t", " ", "\u00a0", " ", "\x00", "", "\r", "")
+
+// maxLine bounds what is read of one line.
+const maxLine = 64 << 10
+
+// stripANSI takes out escape sequences.
+func stripANSI(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != 0x1b {
+			out.WriteByte(s[i])
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == '[' {
+			i++
+			for i+1 < len(s) && (s[i+1] < '@' || s[i+1] > '~') {
+				i++
+			}
+			i++
+		}
+	}
+	return out.String()
+}
+
+// htmlTags are what pages wrap logs in; others, such as the kernel's own <TASK>, stay.
+var htmlTags = []string{"br", "p", "pre", "code", "span", "div", "td", "tr", "li", "b", "i", "font", "a"}
+
+// stripTags takes out HTML tags; a break becomes a new line.
+func stripTags(s string) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(s, '<')
+		if i < 0 {
+			break
+		}
+		out.WriteString(s[:i])
+		s = s[i:]
+		end := strings.IndexByte(s, '>')
+		if end < 0 {
+			break
+		}
+		name := strings.Trim(s[1:end], "/ ")
+		name, _, _ = strings.Cut(name, " ")
+		name = strings.TrimRight(strings.ToLower(name), "/")
+		if !contains(htmlTags, name) {
+			out.WriteByte('<')
+			s = s[1:]
+			continue
+		}
+		if name == "br" || name == "p" || name == "div" || name == "tr" || name == "li" {
+			out.WriteByte('\n')
+		}
+		s = s[end+1:]
+	}
+	out.WriteString(s)
+	return strings.Trim(out.String(), "\n")
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonMessages are the keys under which logs keep a line's text; jsonTimes those of its time.
+var (
+	jsonMessages = []string{"MESSAGE", "log", "message", "msg", "textPayload", "line", "@message"}
+	jsonTimes    = []string{"time", "timestamp", "@timestamp", "ts", "receiveTimestamp"}
+	jsonHosts    = []string{"_HOSTNAME", "hostname", "host"}
+)
+
+// unwrapJSON takes a line's message out of a JSON object, as journalctl -o json, docker's json-file
+// and log collectors write one a line. ok is false where s is no such object.
+func unwrapJSON(s string) (h head, message string, ok bool) {
+	h.stamp = unstamped
+	t := strings.TrimSuffix(strings.TrimSpace(s), ",")
+	if !strings.HasPrefix(t, "{") || !strings.HasSuffix(t, "}") {
+		return h, "", false
+	}
+	var m map[string]any
+	if json.Unmarshal([]byte(t), &m) != nil {
+		return h, "", false
+	}
+	for _, key := range jsonMessages {
+		if message, ok = jsonText(m[key]); ok {
+			break
+		}
+	}
+	if !ok {
+		return h, "", false
+	}
+	h.jsonTime(m)
+	for _, key := range jsonHosts {
+		if host, isText := m[key].(string); isText && h.host == "" {
+			h.host = host
+		}
+	}
+	h.tag, _ = m["SYSLOG_IDENTIFIER"].(string)
+	return h, message, true
+}
+
+// jsonText is a text value; journald writes what is not UTF-8 as numbers.
+func jsonText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case []any:
+		b := make([]byte, 0, len(v))
+		for _, x := range v {
+			n, ok := x.(float64)
+			if !ok || n < 0 || n > 255 {
+				return "", false
+			}
+			b = append(b, byte(n))
+		}
+		return string(b), len(b) > 0
+	}
+	return "", false
+}
+
+func (h *head) jsonTime(m map[string]any) {
+	if us, ok := m["__REALTIME_TIMESTAMP"].(string); ok {
+		if n, rest, ok := cutInt(us); ok && rest == "" && n < 1<<53 {
+			h.wall(unixStamp(n*int64(time.Microsecond), 6))
+		}
+	}
+	if us, ok := m["_SOURCE_MONOTONIC_TIMESTAMP"].(string); ok {
+		if n, rest, ok := cutInt(us); ok && rest == "" && n < 1<<53 {
+			h.boot(n * int64(time.Microsecond))
+		}
+	}
+	for _, key := range jsonTimes {
+		if text, ok := m[key].(string); ok {
+			if st, _, ok := cutISO(text); ok {
+				h.wall(st)
+				return
+			}
+		}
+	}
+}
+
+// oddities of what a file may be before its text can be read.
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	utf16LE   = []byte{0xff, 0xfe}
+	utf16BE   = []byte{0xfe, 0xff}
+)

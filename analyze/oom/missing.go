@@ -1,0 +1,123 @@
+package oom
+
+// A missingRule says of one field when the text lacks it, and which line would give it.
+type missingRule struct {
+	field string
+	lacks func(*Event) bool
+	line  int // of fetchLines
+}
+
+// Lines that a report may lack, as indices of fetchLines.
+const (
+	lineInvoked = iota
+	lineConstraint
+	lineUsage
+	lineStats
+	lineKilled
+	lineTable
+	lineMemInfo
+	lineStamp
+	lineDescribe
+	lineDmesg
+	lineHuge
+	lineProgram
+)
+
+// dmesgCommand gives the kernel's whole report. The ring buffer may have overwritten it; the journal
+// has not.
+const dmesgCommand = "journalctl -k -o short-iso-precise --no-pager | highwater oom -"
+
+var fetchLines = [...]struct{ line, command string }{
+	lineInvoked:    {"NAME invoked oom-killer: gfp_mask=…, order=…", dmesgCommand},
+	lineConstraint: {"oom-kill:constraint=…,oom_memcg=…,task_memcg=…,task=…,pid=…", dmesgCommand},
+	lineUsage:      {"memory: usage …kB, limit …kB, failcnt …", dmesgCommand},
+	lineStats:      {"Memory cgroup stats for … and the lines below it", dmesgCommand},
+	lineKilled:     {"Killed process PID (NAME) total-vm:…kB, anon-rss:…kB, …", dmesgCommand},
+	lineTable:      {"the task table: [  pid  ]   uid  tgid total_vm      rss … name", dmesgCommand},
+	lineMemInfo:    {"Mem-Info: … to … pages RAM", dmesgCommand},
+	lineStamp:      {"the same lines with their time", "dmesg --time-format iso"},
+	lineDescribe:   {"Limits, Last State, Reason, Exit Code", "kubectl describe pod NAME; docker inspect NAME"},
+	lineDmesg:      {"the kernel's report of that moment, if there is one", dmesgCommand},
+	lineHuge:       {"HugePages_Total, HugePages_Free, HugePages_Rsvd", "grep Huge /proc/meminfo"},
+	lineProgram:    {"the message with the size that was asked for", "the program's own log"},
+}
+
+func (e *Event) victim() *Victim {
+	if len(e.Victims) == 0 {
+		return nil
+	}
+	return &e.Victims[0]
+}
+
+func (e *Event) lacksOfVictim(field func(*Victim) *int64) bool {
+	v := e.victim()
+	return v == nil || field(v) == nil
+}
+
+// kernelMissing is for kernel reports. Fields that a report of the event's kind never has are not
+// missing.
+var kernelMissing = []missingRule{
+	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, lineConstraint},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && e.Limit.cgroupKind() && !e.Limit.unlimited(e) }, lineUsage},
+	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" && e.Limit.cgroupKind() }, lineConstraint},
+	{"limit.node", func(e *Event) bool {
+		return (e.Limit.Kind == LimitCpuset || e.Limit.Kind == LimitMempolicy) && e.Limit.Nodes == ""
+	}, lineConstraint},
+	{"invoker", func(e *Event) bool { return e.Invoker == nil || e.Invoker.Comm == "" }, lineInvoked},
+	{"victims", func(e *Event) bool { return len(e.Victims) == 0 && e.killer() }, lineKilled},
+	{"victims.anon_bytes", func(e *Event) bool {
+		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes })
+	}, lineKilled},
+	{"victims.file_bytes", func(e *Event) bool {
+		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.FileBytes })
+	}, lineKilled},
+	{"victims.shmem_bytes", func(e *Event) bool {
+		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.ShmemBytes })
+	}, lineKilled},
+	{"victims.swap_bytes", func(e *Event) bool {
+		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.SwapBytes })
+	}, lineTable},
+	{"victims.oom_score_adj", func(e *Event) bool {
+		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.OOMScoreAdj })
+	}, lineTable},
+	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, lineTable},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
+	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
+	{"explained_bytes", func(e *Event) bool {
+		return e.Limit.cgroupKind() && (e.ExplainedBytes == nil || e.ExplainedBy == byVictims)
+	}, lineStats},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && e.Limit.cgroupKind() }, lineStats},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && e.Limit.cgroupKind() }, -1},
+	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp},
+}
+
+// killer says whether the event is one in which a process is killed.
+func (e *Event) killer() bool { return e.OutOfMemory != nil && *e.OutOfMemory }
+
+// unlimited says whether the cgroup's counters are there and have no limit.
+func (l *Limit) unlimited(e *Event) bool { return len(e.Usage) > 0 && l.UsageBytes != nil }
+
+// missing names the fields that are null and the lines that would fill them. A field without a line
+// (-1) is never in such a report.
+func (e *Event) missing(rules []missingRule) {
+	at := map[int]int{}
+	for _, rule := range rules {
+		if !rule.lacks(e) || contains(e.Missing, rule.field) {
+			continue
+		}
+		e.Missing = append(e.Missing, rule.field)
+		if rule.line < 0 {
+			continue
+		}
+		i, ok := at[rule.line]
+		if !ok {
+			i = len(e.Fetch)
+			at[rule.line] = i
+			f := fetchLines[rule.line]
+			e.Fetch = append(e.Fetch, Fetch{Line: f.line, Command: f.command})
+		}
+		e.Fetch[i].Gives = append(e.Fetch[i].Gives, rule.field)
+	}
+}

@@ -1,0 +1,349 @@
+package oom
+
+import (
+	"strings"
+)
+
+// head is what stands before a line's message.
+type head struct {
+	stamp stamp
+	host  string
+	tag   string // the program that logged: kernel, systemd-oomd …
+	text  bool   // there was a prefix at all
+}
+
+// A stripper takes one kind of prefix off the front of s, notes it in h, and gives the rest; it gives
+// s where its kind does not stand there.
+type stripper func(h *head, s string) string
+
+// strippers are tried in turn until none finds anything more, so that prefixes may stand in any
+// order and number: a mail's quote before a container's name before a syslog stamp before a kernel's.
+var strippers = []stripper{
+	stripQuote, stripListNumber, stripPriority, stripKmsg, stripBracket, stripISO, stripUnix,
+	stripFacility, stripSyslog, stripLogcat, stripKlog, stripStream, stripTag, stripPipe,
+}
+
+// maxPrefixes bounds how many prefixes one line may have.
+const maxPrefixes = 16
+
+// cutHead splits a line into what stands before the message and the message.
+func cutHead(s string) (h head, message string) {
+	h.stamp = unstamped
+	rest := s
+	for range maxPrefixes {
+		before := rest
+		for _, strip := range strippers {
+			// One blank at most belongs to the prefix's end; more are the message's indent.
+			rest = strip(&h, rest)
+		}
+		if rest == before {
+			break
+		}
+		h.text = true
+	}
+	return h, rest
+}
+
+// stripQuote takes a mail's or a page's quote marks.
+func stripQuote(_ *head, s string) string {
+	t := strings.TrimLeft(s, " \t")
+	for strings.HasPrefix(t, ">") || strings.HasPrefix(t, "`") || strings.HasPrefix(t, "\"") {
+		t = strings.TrimLeft(t[1:], " \t")
+		s = t
+	}
+	return s
+}
+
+// stripListNumber takes "1. " before what a page's list numbers.
+func stripListNumber(_ *head, s string) string {
+	_, rest, ok := cutDigits(strings.TrimLeft(s, " \t"), 1, 5)
+	if ok && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ": ") || strings.HasPrefix(rest, "\t")) {
+		if t := strings.TrimLeft(rest[1:], " \t"); strings.HasPrefix(t, "<") || strings.HasPrefix(t, "[") {
+			return t
+		}
+	}
+	return s
+}
+
+// stripPriority takes <4>.
+func stripPriority(_ *head, s string) string {
+	t := strings.TrimLeft(s, " \t")
+	if !strings.HasPrefix(t, "<") {
+		return s
+	}
+	if _, rest, ok := cutDigits(t[1:], 1, 3); ok && strings.HasPrefix(rest, ">") {
+		return rest[1:]
+	}
+	return s
+}
+
+// stripKmsg takes "4,1234,5678901234,-;" of /dev/kmsg, whose third number is µs since boot.
+func stripKmsg(h *head, s string) string {
+	_, r, ok := cutDigits(s, 1, 3)
+	if !ok || !strings.HasPrefix(r, ",") {
+		return s
+	}
+	_, r, ok = cutDigits(r[1:], 1, 20)
+	if !ok || !strings.HasPrefix(r, ",") {
+		return s
+	}
+	us, r, ok := cutDigits(r[1:], 1, 15)
+	semicolon := strings.IndexByte(r, ';')
+	if !ok || semicolon < 0 || semicolon > 40 {
+		return s
+	}
+	h.boot(atoi(us) * 1000)
+	return r[semicolon+1:]
+}
+
+// boot notes a time since boot.
+func (h *head) boot(ns int64) {
+	h.stamp.boot = ns
+	if h.stamp.kind == noStamp {
+		h.stamp.kind = bootStamp
+	}
+}
+
+// wall notes a date and time; the first one of a line counts, but one with a zone counts more.
+func (h *head) wall(st stamp) {
+	if h.stamp.kind >= st.kind {
+		return
+	}
+	st.boot = h.stamp.boot
+	h.stamp = st
+}
+
+// stripBracket takes [ 12345.678901], [Mon Sep  7 15:49:31 2020], [T1234], [pod/name/container].
+func stripBracket(h *head, s string) string {
+	t := strings.TrimLeft(s, " \t")
+	end := strings.IndexByte(t, ']')
+	if end < 2 || end > 96 || t[0] != '[' {
+		return s
+	}
+	inside, rest := t[1:end], t[end+1:]
+	if ns, ok := readBoot(inside); ok {
+		h.boot(ns)
+		return trimOne(rest)
+	}
+	if isCaller(inside) || strings.HasPrefix(inside, "pod/") {
+		return trimOne(rest)
+	}
+	if st, after, ok := cutISO(inside); ok && strings.TrimSpace(after) == "" {
+		h.wall(st)
+		return trimOne(rest)
+	}
+	if strings.Count(inside, ":") >= 2 {
+		if st, ok := readDate(inside); ok {
+			h.wall(st)
+			return trimOne(rest)
+		}
+	}
+	return s
+}
+
+// isCaller says whether a bracket holds CONFIG_PRINTK_CALLER's T1234 or C3.
+func isCaller(inside string) bool {
+	inside = strings.TrimSpace(inside)
+	if len(inside) < 2 || inside[0] != 'T' && inside[0] != 'C' {
+		return false
+	}
+	_, rest, ok := cutDigits(inside[1:], 1, 10)
+	return ok && rest == ""
+}
+
+func trimOne(s string) string { return strings.TrimPrefix(s, " ") }
+
+// stripISO takes an ISO date, with a weekday before it where journald writes one.
+func stripISO(h *head, s string) string {
+	t := strings.TrimLeft(s, " \t")
+	if st, rest, ok := cutISO(t); ok {
+		h.wall(st)
+		return trimOne(rest)
+	}
+	if i := strings.IndexByte(t, ' '); i >= 2 && i <= 10 && dateWord(t[:i]) {
+		if st, rest, ok := cutISO(t[i+1:]); ok {
+			h.wall(st)
+			return trimOne(rest)
+		}
+	}
+	return s
+}
+
+// stripUnix takes 1714395341.678628, seconds since 1970.
+func stripUnix(h *head, s string) string {
+	sec, rest, ok := cutDigits(s, 10, 10)
+	if !ok || !strings.HasPrefix(rest, ".") {
+		return s
+	}
+	frac, rest, ok := cutDigits(rest[1:], 3, 9)
+	if !ok || !strings.HasPrefix(rest, " ") {
+		return s
+	}
+	h.wall(unixStamp(atoi(sec)*1e9+atoi((frac + "000000000")[:9]), len(frac)))
+	return rest[1:]
+}
+
+// stripFacility takes "kern  :warn  : " of dmesg -x.
+func stripFacility(_ *head, s string) string {
+	word := func(s string) (string, bool) {
+		n := 0
+		for n < len(s) && 'a' <= s[n] && s[n] <= 'z' {
+			n++
+		}
+		rest := strings.TrimLeft(s[n:], " ")
+		return strings.TrimPrefix(rest, ":"), n >= 3 && n <= 8 && strings.HasPrefix(rest, ":")
+	}
+	if !strings.HasPrefix(s, "kern") {
+		return s
+	}
+	if rest, ok := word(s); ok {
+		if rest, ok = word(rest); ok {
+			return trimOne(rest)
+		}
+	}
+	return s
+}
+
+// stripSyslog takes "Sep  7 15:49:31 ", in any language.
+func stripSyslog(h *head, s string) string {
+	if st, rest, ok := cutSyslog(s); ok {
+		h.wall(st)
+		_, name, rest := cutZone(rest)
+		_ = name
+		return trimOne(rest)
+	}
+	return s
+}
+
+// stripLogcat takes "04-29 14:55:41.678  1234  1234 I ".
+func stripLogcat(h *head, s string) string {
+	month, r, ok := cutDigits(s, 2, 2)
+	if !ok || !strings.HasPrefix(r, "-") {
+		return s
+	}
+	day, r, ok := cutDigits(r[1:], 2, 2)
+	if !ok || !strings.HasPrefix(r, " ") {
+		return s
+	}
+	c, rest, ok := cutClock(r[1:])
+	if !ok || !strings.HasPrefix(rest, " ") {
+		return s
+	}
+	st := makeStamp(date{0, monthNumber(month), int(atoi(day))}, c, nil)
+	st.text = strings.TrimSpace(s[:len(s)-len(rest)])
+	h.wall(st)
+	for range 2 {
+		if _, after, ok := cutDigits(strings.TrimLeft(rest, " "), 1, 7); ok {
+			rest = after
+		}
+	}
+	rest = strings.TrimLeft(rest, " ")
+	if len(rest) > 2 && rest[1] == ' ' {
+		rest = rest[2:]
+	}
+	return rest
+}
+
+// stripKlog takes "I0429 14:55:41.678628   12345 file.go:12] " of Kubernetes' components.
+func stripKlog(h *head, s string) string {
+	if len(s) < 20 || strings.IndexByte("IWEF", s[0]) < 0 {
+		return s
+	}
+	day, r, ok := cutDigits(s[1:], 4, 4)
+	if !ok || !strings.HasPrefix(r, " ") {
+		return s
+	}
+	c, rest, ok := cutClock(r[1:])
+	end := strings.IndexByte(rest, ']')
+	if !ok || end < 0 || end > 80 {
+		return s
+	}
+	st := makeStamp(date{0, monthNumber(day[:2]), int(atoi(day[2:]))}, c, nil)
+	st.text = s[:len(s)-len(rest)]
+	h.wall(st)
+	return trimOne(rest[end+1:])
+}
+
+// stripStream takes "stdout F " of a container runtime's log.
+func stripStream(_ *head, s string) string {
+	for _, p := range []string{"stdout F ", "stderr F ", "stdout P ", "stderr P "} {
+		if strings.HasPrefix(s, p) {
+			return s[len(p):]
+		}
+	}
+	return s
+}
+
+// tags are programs whose name may stand before a message without a pid behind it.
+var tags = map[string]bool{
+	"kernel": true, "systemd": true, "systemd-oomd": true, "earlyoom": true, "dockerd": true,
+	"containerd": true, "kubelet": true, "k3s": true, "lmkd": true, "lowmemorykiller": true,
+	"nohang": true, "slurmstepd": true, "slurmd": true, "serialport": true,
+}
+
+// stripTag takes "HOST kernel: ", "kernel: ", "HOST systemd-oomd[666]: " and the like.
+func stripTag(h *head, s string) string {
+	t := strings.TrimLeft(s, " ")
+	if tag, rest, ok := cutTag(t); ok {
+		h.tag = tag
+		return rest
+	}
+	if strings.HasPrefix(t, ": ") {
+		return t[2:]
+	}
+	i := strings.IndexByte(t, ' ')
+	if i < 1 || i > 64 || t[0] == '[' {
+		return s
+	}
+	tag, rest, ok := cutTag(t[i+1:])
+	if !ok {
+		return s
+	}
+	h.tag = tag
+	if host := t[:i]; strings.Trim(host, ".…") != "" && h.host == "" && h.stamp.kind != noStamp {
+		h.host = host
+	}
+	return rest
+}
+
+// cutTag takes "name[pid]: ", or "name: " of a known program.
+func cutTag(s string) (tag, rest string, ok bool) {
+	n := 0
+	for n < len(s) && n < 40 && tagByte(s[n]) {
+		n++
+	}
+	tag, rest = s[:n], s[n:]
+	if n == 0 {
+		return "", s, false
+	}
+	known := tags[strings.ToLower(tag)]
+	if strings.HasPrefix(rest, "[") {
+		_, after, digits := cutDigits(rest[1:], 1, 10)
+		if !digits || !strings.HasPrefix(after, "]") {
+			return "", s, false
+		}
+		rest, known = after[1:], true
+	}
+	if !known || !strings.HasPrefix(rest, ":") || len(rest) > 1 && rest[1] != ' ' {
+		return "", s, false
+	}
+	return tag, trimOne(rest[1:]), true
+}
+
+func tagByte(c byte) bool {
+	return 'a' <= lower[c] && lower[c] <= 'z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '_' || c == '.' || c == '/' || c == '@' || c == '(' || c == ')'
+}
+
+// stripPipe takes "prover_1  | " of docker compose, and a Markdown table's first bar.
+func stripPipe(_ *head, s string) string {
+	t := strings.TrimLeft(s, " \t")
+	if strings.HasPrefix(t, "| ") {
+		return t[2:]
+	}
+	i := strings.Index(s, " | ")
+	if i < 1 || i > 48 || strings.ContainsAny(strings.TrimSpace(s[:i]), " :[(=") {
+		return s
+	}
+	return s[i+3:]
+}
