@@ -52,6 +52,9 @@ func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("%s: %v", e.Call, e.Status)
 	}
+	if strings.Contains(e.Message, e.Status.Error()) {
+		return fmt.Sprintf("%s: %s", e.Call, e.Message)
+	}
 	return fmt.Sprintf("%s: %v: %s", e.Call, e.Status, e.Message)
 }
 

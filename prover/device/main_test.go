@@ -30,8 +30,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// theLibrary is opened once: it stays loaded anyway.
-var theLibrary = sync.OnceValues(func() (*Library, error) { return Open(testLibraryPath()) })
+// theLibrary is opened once: it stays loaded anyway. It is a copy, because `make native-cpu` beside a
+// test would write into the file that the test has mapped.
+var theLibrary = sync.OnceValues(func() (*Library, error) {
+	dir, err := os.MkdirTemp("", "highwater-native-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	bytes, err := os.ReadFile(testLibraryPath())
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, filepath.Base(testLibraryPath()))
+	if err := os.WriteFile(path, bytes, 0o700); err != nil {
+		return nil, err
+	}
+	return Open(path)
+})
 
 func testLibraryPath() string {
 	if path := os.Getenv(testLibraryEnv); path != "" {

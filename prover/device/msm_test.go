@@ -251,8 +251,8 @@ func TestLargeMSM(t *testing.T) {
 	r := testRand(t)
 	c := newContext(t, Config{})
 	_, _, g1, g2 := curve.Generators()
-	most := maxLog(11)
-	for _, lg := range []int{11, 14, 16, 18, 20, 22, 24} {
+	most := maxLog(9)
+	for _, lg := range []int{9, 14, 16, 18, 20, 22, 24} {
 		if lg > most {
 			break
 		}
