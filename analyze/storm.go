@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"highwater/tracer/probe"
+	"highwater/tracer/trace"
 )
 
 // stormLimits are the thresholds that tell a page-fault storm.
 type stormLimits struct {
-	minFaultsPerS, minFactor, minSystemRatio, minSystemRise, minRSSRatio, minSlowdown float64
+	minFaults, minFaultsPerS, minFactor, minSystemRatio, minSystemRise, minRSSRatio, minSlowdown float64
 }
 
 // storm is what the counters say about the stretches with the most page faults.
@@ -32,6 +33,7 @@ type storm struct {
 	outsideNS     float64 // means
 	lostNS        float64
 	slowdown      float64 // insideNS over outsideNS; 0 where nothing could be compared
+	cpuTime       bool    // they are CPU time
 }
 
 // interval is what happened between two readings of the fault counter.
@@ -51,8 +53,10 @@ func (i *interval) rate() float64    { return i.faults / i.seconds() }
 //  2. A window is a chain of intervals whose rate reaches both limits; one quiet interval between
 //     two of them does not end it.
 //  3. System CPU time, CPU time and RSS are read off at the windows' ends.
-//  4. Of each stage, runs that lie at least half inside a window are compared with those that lie
-//     at most a tenth inside: the stage that lost the most time counts.
+//  4. Of each stage, runs of which a tenth or more lies inside a window are compared with those of
+//     which at most a fiftieth does: the stage that lost the most time counts. Where all its runs
+//     own their threads, it is their CPU time, which other processes do not stretch; else their own
+//     time, waiting excluded.
 func (f *facts) judgeStorm(l stormLimits) *storm {
 	s := &storm{}
 	faults, system := f.curve(probe.FaultsMinor), f.curve(probe.CPUSystem)
@@ -153,41 +157,62 @@ func (s *storm) measure(all []interval, least float64) {
 
 // inWindows is the share of a run that lies in the windows, which are in order and apart.
 func (s *storm) inWindows(r *stageRun) float64 {
-	var overlap int64
-	for _, w := range s.windows {
-		overlap += max(0, min(w.EndNS, r.endNS)-max(w.BeginNS, r.beginNS))
+	return ratio(overlap(s.windows, r.beginNS, r.endNS), float64(r.endNS-r.beginNS))
+}
+
+// sides are the times of a stage's runs inside and outside of the windows.
+type sides struct {
+	in, out       []float64 // own time
+	inCPU, outCPU []float64 // of those that measured it
+}
+
+func (x *sides) add(r *stageRun, inside bool) {
+	own, cpu := &x.out, &x.outCPU
+	if inside {
+		own, cpu = &x.in, &x.inCPU
 	}
-	return ratio(float64(overlap), float64(r.endNS-r.beginNS))
+	*own = append(*own, float64(r.ownNS))
+	if r.cpuNS != trace.Null {
+		*cpu = append(*cpu, float64(r.cpuNS))
+	}
+}
+
+// times are the values to compare: CPU time where every run has it.
+func (x *sides) times() (in, out []float64, cpu bool) {
+	if len(x.inCPU) == len(x.in) && len(x.outCPU) == len(x.out) {
+		return x.inCPU, x.outCPU, true
+	}
+	return x.in, x.out, false
 }
 
 // compareStages finds the stage that lost the most time inside the windows.
 func (f *facts) compareStages(s *storm) {
-	type sides struct{ in, out []float64 }
 	of := make([]sides, len(f.stages)+1)
 	for i := range f.runs {
 		r := &f.runs[i]
-		switch share := s.inWindows(r); {
-		case r.endNS <= r.beginNS:
-		case share >= 0.5:
-			of[r.stage].in = append(of[r.stage].in, float64(r.ownNS))
-		case share <= 0.1:
-			of[r.stage].out = append(of[r.stage].out, float64(r.ownNS))
-		}
-	}
-	for i, x := range of {
-		if len(x.in) < 2 || len(x.out) < 2 {
+		if r.endNS <= r.beginNS {
 			continue
 		}
-		in, _ := spread(x.in)
-		out, _ := spread(x.out)
-		lost := (in - out) * float64(len(x.in))
-		chance := !slower(x.in, x.out)
+		if share := s.inWindows(r); share >= 0.1 || share <= 0.02 {
+			of[r.stage].add(r, share >= 0.1)
+		}
+	}
+	for i := range of {
+		inside, outside, cpu := of[i].times()
+		if len(inside) < 2 || len(outside) < 2 {
+			continue
+		}
+		in, _ := spread(inside)
+		out, _ := spread(outside)
+		lost := (in - out) * float64(len(inside))
+		chance := !slower(inside, outside)
 		if chance {
 			lost = math.Min(lost, 0)
 		}
 		if s.slowdown == 0 || lost > s.lostNS {
 			s.stage, s.insideNS, s.outsideNS, s.lostNS = f.stageName(uint16(i)), in, out, lost
-			s.inside, s.total, s.slowdown = len(x.in), len(x.in)+len(x.out), ratio(in, out)
+			s.inside, s.total, s.cpuTime = len(inside), len(inside)+len(outside), cpu
+			s.slowdown = ratio(in, out)
 			if chance {
 				s.slowdown = math.Min(s.slowdown, 1)
 			}
@@ -197,7 +222,7 @@ func (f *facts) compareStages(s *storm) {
 
 // holds says whether everything that makes a storm is there.
 func (s *storm) holds(l stormLimits) bool {
-	return len(s.missing) == 0 && len(s.windows) > 0 &&
+	return len(s.missing) == 0 && len(s.windows) > 0 && s.faults >= l.minFaults &&
 		s.systemRatio >= l.minSystemRatio && s.systemRatio-s.baseSystemRatio >= l.minSystemRise &&
 		s.rssBytes >= l.minRSSRatio*s.peakRSS && s.slowdown >= l.minSlowdown
 }

@@ -34,6 +34,7 @@ type cli struct {
 	Analyze    analyzeCmd    `cmd:"" help:"Say what held the memory at a trace's peak, and why."`
 	Diff       diffCmd       `cmd:"" help:"Say what changed between two traces or sets of traces, with a verdict that CI can gate on."`
 	History    historyCmd    `cmd:"" help:"Show a series of traces by commit, and the commits where something changed."`
+	Corpus     corpusCmd     `cmd:"" hidden:"" help:"Make labelled traces, faulty and clean, and count how analyze judges them."`
 	Recover    recoverCmd    `cmd:"" help:"Seal the trace of a killed run, and print what was lost."`
 	Info       infoCmd       `cmd:"" help:"Show what a trace holds, finished or still being written."`
 	Export     exportCmd     `cmd:"" help:"Write a trace as a pprof profile, as CSV tables or as text."`
