@@ -4,7 +4,8 @@ package oom
 type missingRule struct {
 	field string
 	lacks func(*Event) bool
-	line  int // of fetchLines
+	line  int  // of fetchLines; -1 where no line gives it
+	known bool // the field is there, but the line would give it better
 }
 
 // Lines that a report may lack, as indices of fetchLines.
@@ -57,40 +58,39 @@ func (e *Event) lacksOfVictim(field func(*Victim) *int64) bool {
 // kernelMissing is for kernel reports. Fields that a report of the event's kind never has are not
 // missing.
 var kernelMissing = []missingRule{
-	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, lineConstraint},
-	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
-	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && e.Limit.cgroupKind() && !e.Limit.unlimited(e) }, lineUsage},
-	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" && e.Limit.cgroupKind() }, lineConstraint},
+	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, lineConstraint, false},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil && e.Limit.cgroupKind() && !e.Limit.unlimited(e) }, lineUsage, false},
+	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" && e.Limit.cgroupKind() }, lineConstraint, false},
 	{"limit.node", func(e *Event) bool {
 		return (e.Limit.Kind == LimitCpuset || e.Limit.Kind == LimitMempolicy) && e.Limit.Nodes == ""
-	}, lineConstraint},
-	{"invoker", func(e *Event) bool { return e.Invoker == nil || e.Invoker.Comm == "" }, lineInvoked},
-	{"victims", func(e *Event) bool { return len(e.Victims) == 0 && e.killer() }, lineKilled},
+	}, lineConstraint, false},
+	{"invoker", func(e *Event) bool { return e.Invoker == nil || e.Invoker.Comm == "" }, lineInvoked, false},
+	{"victims", func(e *Event) bool { return len(e.Victims) == 0 && e.killer() }, lineKilled, false},
 	{"victims.anon_bytes", func(e *Event) bool {
 		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes })
-	}, lineKilled},
+	}, lineKilled, false},
 	{"victims.file_bytes", func(e *Event) bool {
 		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.FileBytes })
-	}, lineKilled},
+	}, lineKilled, false},
 	{"victims.shmem_bytes", func(e *Event) bool {
 		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.ShmemBytes })
-	}, lineKilled},
+	}, lineKilled, false},
 	{"victims.swap_bytes", func(e *Event) bool {
 		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.SwapBytes })
-	}, lineTable},
+	}, lineTable, false},
 	{"victims.oom_score_adj", func(e *Event) bool {
 		return e.killer() && e.lacksOfVictim(func(v *Victim) *int64 { return v.OOMScoreAdj })
-	}, lineTable},
-	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, lineTable},
-	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
-	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
-	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo},
-	{"explained_bytes", func(e *Event) bool {
-		return e.Limit.cgroupKind() && (e.ExplainedBytes == nil || e.ExplainedBy == byVictims)
-	}, lineStats},
-	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && e.Limit.cgroupKind() }, lineStats},
-	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && e.Limit.cgroupKind() }, -1},
-	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp},
+	}, lineTable, false},
+	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, lineTable, false},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
+	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
+	{"explained_bytes", func(e *Event) bool { return e.Limit.cgroupKind() && e.ExplainedBytes == nil }, lineStats, false},
+	{"unexplained_bytes by counter", func(e *Event) bool { return e.ExplainedBy == byVictims }, lineStats, true},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && e.Limit.cgroupKind() }, lineStats, false},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && e.Limit.cgroupKind() }, -1, false},
+	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp, false},
 }
 
 // killer says whether the event is one in which a process is killed.
@@ -107,7 +107,9 @@ func (e *Event) missing(rules []missingRule) {
 		if !rule.lacks(e) || contains(e.Missing, rule.field) {
 			continue
 		}
-		e.Missing = append(e.Missing, rule.field)
+		if !rule.known {
+			e.Missing = append(e.Missing, rule.field)
+		}
 		if rule.line < 0 {
 			continue
 		}

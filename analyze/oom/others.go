@@ -162,31 +162,31 @@ func (e *Event) finish() {
 }
 
 var programMissing = []missingRule{
-	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, -1},
-	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, -1},
-	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineProgram},
-	{"page_bytes", func(e *Event) bool { return true }, -1},
-	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, -1},
-	{"explained_bytes", func(e *Event) bool { return true }, -1},
-	{"unexplained_bytes", func(e *Event) bool { return true }, -1},
+	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, -1, false},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, -1, false},
+	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineProgram, false},
+	{"page_bytes", func(e *Event) bool { return true }, -1, false},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, -1, false},
+	{"explained_bytes", func(e *Event) bool { return true }, -1, false},
+	{"unexplained_bytes", func(e *Event) bool { return true }, -1, false},
 	{"numbers.hugepages_free", func(e *Event) bool {
 		_, known := e.Numbers["hugepages_free"]
 		return e.Cause.Kind == CauseHugepages && !known
-	}, lineHuge},
+	}, lineHuge, false},
 	{"numbers.requested_bytes", func(e *Event) bool {
 		return e.Numbers["requested_bytes"] == 0 && (e.Cause.Kind == CauseMalloc || e.Cause.Kind == CausePinned || e.Cause.Kind == CauseDevice)
-	}, lineProgram},
-	{"time", func(e *Event) bool { return e.Time == "" }, lineProgram},
+	}, lineProgram, false},
+	{"time", func(e *Event) bool { return e.Time == "" }, lineProgram, false},
 }
 
 var killerMissing = []missingRule{
-	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, -1},
-	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, -1},
-	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, -1},
-	{"victims.anon_bytes", func(e *Event) bool { return true }, -1},
-	{"page_bytes", func(e *Event) bool { return true }, -1},
-	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, -1},
-	{"explained_bytes", func(e *Event) bool { return true }, -1},
-	{"unexplained_bytes", func(e *Event) bool { return true }, -1},
-	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp},
+	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, -1, false},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, -1, false},
+	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, -1, false},
+	{"victims.anon_bytes", func(e *Event) bool { return true }, -1, false},
+	{"page_bytes", func(e *Event) bool { return true }, -1, false},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, -1, false},
+	{"explained_bytes", func(e *Event) bool { return true }, -1, false},
+	{"unexplained_bytes", func(e *Event) bool { return true }, -1, false},
+	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp, false},
 }

@@ -65,7 +65,7 @@ func ended(rule int, msg string) bool {
 		_, _, ok := field(msg)
 		return ok || hasFold(msg, "OOMKilled")
 	case statusUnit:
-		return !hasFold(msg, "out_of_memory+0x")
+		return !strings.Contains(msg, "+0x") // a call trace's out_of_memory
 	}
 	return true
 }
@@ -383,16 +383,16 @@ func (n *ending) judgeContainer(e *Event, limited bool) {
 
 // statusMissing is for exit statuses: all that a kernel's report would say.
 var statusMissing = []missingRule{
-	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown && e.Cause.Kind != CauseEvicted }, lineDmesg},
-	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, lineDescribe},
-	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" }, lineDmesg},
-	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineDmesg},
-	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, lineDmesg},
-	{"victims.comm", func(e *Event) bool { return e.victim() == nil || e.victim().Comm == "" }, lineDmesg},
-	{"victims.anon_bytes", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes }) }, lineDmesg},
-	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, lineDmesg},
-	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, -1},
-	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil }, lineDmesg},
-	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil }, lineDmesg},
-	{"time", func(e *Event) bool { return e.Time == "" }, lineDescribe},
+	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown && e.Cause.Kind != CauseEvicted }, lineDmesg, false},
+	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, lineDescribe, false},
+	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" }, lineDmesg, false},
+	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineDmesg, false},
+	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, lineDmesg, false},
+	{"victims.comm", func(e *Event) bool { return e.victim() == nil || e.victim().Comm == "" }, lineDmesg, false},
+	{"victims.anon_bytes", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes }) }, lineDmesg, false},
+	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, lineDmesg, false},
+	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, -1, false},
+	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil }, lineDmesg, false},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil }, lineDmesg, false},
+	{"time", func(e *Event) bool { return e.Time == "" }, lineDescribe, false},
 }

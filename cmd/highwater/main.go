@@ -35,6 +35,7 @@ type cli struct {
 	Diff       diffCmd       `cmd:"" help:"Say what changed between two traces or sets of traces, with a verdict that CI can gate on."`
 	History    historyCmd    `cmd:"" help:"Show a series of traces by commit, and the commits where something changed."`
 	Corpus     corpusCmd     `cmd:"" hidden:"" help:"Make labelled traces, faulty and clean, and count how analyze judges them."`
+	Oom        oomCmd        `cmd:"" name:"oom" help:"Say why a process was killed for memory, from kernel logs, exit statuses and error messages."`
 	Recover    recoverCmd    `cmd:"" help:"Seal the trace of a killed run, and print what was lost."`
 	Info       infoCmd       `cmd:"" help:"Show what a trace holds, finished or still being written."`
 	Export     exportCmd     `cmd:"" help:"Write a trace as a pprof profile, as CSV tables or as text."`
