@@ -23,7 +23,7 @@ target_link_libraries(device PUBLIC settings)
 target_include_directories(device SYSTEM PRIVATE ${cccl_include})
 target_include_directories(device SYSTEM PRIVATE ${cuda_include})
 target_compile_options(device PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${HW_CUDA_FLAGS}
-  -Xcompiler=-fvisibility=hidden,-Wno-subobject-linkage --diag-suppress=20012,20208 --expt-relaxed-constexpr -lineinfo>)
+  -Xcompiler=-fvisibility=hidden,-Wno-subobject-linkage --diag-suppress=20012,20208 --expt-relaxed-constexpr>)
 
 add_library(highwater_native SHARED $<TARGET_OBJECTS:blst>)
 target_link_libraries(highwater_native PRIVATE shared device ${CMAKE_DL_LIBS})

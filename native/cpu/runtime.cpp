@@ -15,7 +15,9 @@
 
 namespace highwater::rt {
 
-struct stream {};
+struct stream {
+    void* memory; // a stream takes device memory, as the driver's do
+};
 struct event {
     int64_t ns = 0;
 };
@@ -25,6 +27,7 @@ namespace {
 constexpr int devices = 2;
 constexpr uint64_t device_bytes = uint64_t(4) << 30; // address space: pages come when they are touched
 constexpr uint64_t context_bytes = uint64_t(1) << 20; // what opening a device takes, once
+constexpr uint64_t stream_bytes = uint64_t(64) << 10;
 
 struct device_t {
     std::atomic<uint64_t> used{0};
@@ -114,8 +117,11 @@ void pinned_free(void* p, uint64_t bytes) noexcept { munmap(p, bytes); }
 void pin(void*, uint64_t) {}
 void unpin(void*) {}
 
-stream* make_stream() { return new stream; }
-void destroy(stream* s) noexcept { delete s; }
+stream* make_stream() { return new stream{device_alloc(stream_bytes)}; }
+void destroy(stream* s) noexcept {
+    if (s) device_free(s->memory);
+    delete s;
+}
 event* make_event() { return new event; }
 void destroy(event* e) noexcept { delete e; }
 
