@@ -86,12 +86,31 @@ func variation(values []float64) float64 {
 }
 
 // detectable is the relative shift that the test finds with probability 0.95 at level alpha, for
-// noise of that variation and sides of n1 and n2 runs: the normal approximation, with the U test's
-// efficiency of 3/π.
+// normal noise of that variation and sides of n1 and n2 runs; NaN where no shift would do, because
+// the sides are too small for such a level.
+//
+//  1. The test rejects where U, which is n1·n2/2 if nothing differs, falls to a critical value.
+//  2. Shifted by d standard deviations, a new run lies above a base run with probability
+//     q = Φ(d/√2), and U is n1·n2·(1-q), with the variance of Hanley and McNeil (1982).
+//  3. The shift is the least whose U stays below the critical value in 95 %.
 func detectable(variation float64, n1, n2 int, alpha float64) float64 {
 	const power = 0.95
-	return (normalQuantile(1-alpha/2) + normalQuantile(power)) *
-		math.Sqrt(math.Pi/3*(1/float64(n1)+1/float64(n2))) * variation
+	n, m := float64(n1), float64(n2)
+	critical := n*m/2 - normalQuantile(1-alpha/2)*math.Sqrt(n*m*(n+m+1)/12)
+	if critical < 0 {
+		return math.NaN()
+	}
+	low, high := 0.5, 1-1e-12 // q
+	for range 60 {
+		q := (low + high) / 2
+		spread := q*(1-q) + (n-1)*(q/(2-q)-q*q) + (m-1)*(2*q*q/(1+q)-q*q)
+		if n*m*(1-q)+normalQuantile(power)*math.Sqrt(n*m*spread) > critical {
+			low = q
+		} else {
+			high = q
+		}
+	}
+	return math.Sqrt2 * normalQuantile(high) * variation
 }
 
 // normalQuantile is the standard normal distribution's quantile.

@@ -61,8 +61,8 @@ func traitsOf(t *trace.Trace, s *analyze.Summary) Traits {
 	for name, v := range m.Settings {
 		switch {
 		case ignoredSettings[name]:
-		case name == memoryLimitSetting && v.Source == sourceDefault:
-			x.set(KindSettings, name, sourceDefault) // 90 % of what happened to be available
+		case name == memoryLimitSetting && !slices.Contains(givenSources, v.Source):
+			x.set(KindSettings, name, "default") // 90 % of what happened to be available
 		default:
 			x.set(KindSettings, name, v.Value)
 		}
@@ -79,12 +79,14 @@ func traitsOf(t *trace.Trace, s *analyze.Summary) Traits {
 	return x
 }
 
-// Names of settings, and the source of one that nobody set.
+// Names of settings.
 const (
 	backendSetting     = "backend"
 	memoryLimitSetting = "memory_limit_bytes"
-	sourceDefault      = "default"
 )
+
+// givenSources are those of a setting that somebody set.
+var givenSources = []string{"file", "env", "flag", "set"}
 
 // ignoredSettings change neither time nor bytes: a seed makes other proofs in the same way.
 var ignoredSettings = map[string]bool{"seed": true}

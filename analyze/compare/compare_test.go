@@ -1,0 +1,264 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"highwater/tracer/trace"
+)
+
+func TestEqualSidesAreNeutral(t *testing.T) {
+	d := mustCompare(t, side(t, "base", 1, 10, nil), side(t, "new", 101, 10, nil), Options{})
+	if d.Verdict != Neutral || d.Basis != BasisTest || d.Tested == 0 {
+		t.Errorf("verdict %s (%s) by %s over %d outcomes", d.Verdict, d.Sentence, d.Basis, d.Tested)
+	}
+}
+
+func TestRegressionIsNamed(t *testing.T) {
+	slow := func(s *shop) { s.synthNS *= 1.05; s.faults *= 2 }
+	d := mustCompare(t, side(t, "base", 1, 10, nil), side(t, "new", 101, 10, slow), Options{})
+	if d.Verdict != Regression || !strings.Contains(d.Sentence, "stage synthesis +5.") &&
+		!strings.Contains(d.Sentence, "stage synthesis +4.") {
+		t.Errorf("%s: %s", d.Verdict, d.Sentence)
+	}
+	if v := verdictOf(d, StageTime, "prove_start"); v != Neutral {
+		t.Errorf("prove_start is %s", v)
+	}
+	if v := verdictOf(d, Counter, "process.paging.faults.minor"); v != Moved {
+		t.Errorf("faults are %s", v)
+	}
+	if strings.Contains(d.Sentence, "fault") {
+		t.Errorf("the sentence names a counter as if it were the cause: %s", d.Sentence)
+	}
+	back := mustCompare(t, side(t, "base", 101, 10, slow), side(t, "new", 1, 10, nil), Options{})
+	if back.Verdict != Improvement {
+		t.Errorf("the way back is %s: %s", back.Verdict, back.Sentence)
+	}
+}
+
+func TestThresholdDecidesWhatMatters(t *testing.T) {
+	slow := func(s *shop) { s.synthNS *= 1.05 }
+	base, next := side(t, "base", 1, 10, nil), side(t, "new", 101, 10, slow)
+	d := mustCompare(t, base, next, Options{Thresholds: map[string]float64{
+		"stage_time_ns/synthesis": 0.10, ClassArea: 1,
+	}})
+	if v := verdictOf(d, StageTime, "synthesis"); v != Neutral {
+		t.Errorf("5 %% is %s at a threshold of 10 %%", v)
+	}
+	only := mustCompare(t, base, next, Options{Metrics: []string{"stage_time_ns/synthesis"}})
+	if len(only.Outcomes) != 1 || only.Verdict != Regression || only.Tested != 1 {
+		t.Errorf("one metric asked for: %d rows, %s", len(only.Outcomes), only.Verdict)
+	}
+}
+
+func TestFewRunsRestOnAFloor(t *testing.T) {
+	base := side(t, "base", 1, 1, nil)
+	for _, c := range []struct {
+		name    string
+		factor  float64
+		verdict string
+	}{
+		{"within the default floor", 1.2, Inconclusive},
+		{"beyond it", 2, Regression},
+		{"beyond it, faster", 0.5, Improvement},
+	} {
+		next := side(t, "new", 50, 1, func(s *shop) { s.synthNS *= c.factor; s.proveNS *= c.factor })
+		d := mustCompare(t, base, next, Options{})
+		if d.Verdict != c.verdict || d.Basis != BasisDefault {
+			t.Errorf("%s: %s by %s: %s", c.name, d.Verdict, d.Basis, d.Sentence)
+		}
+		if !strings.Contains(d.BasisText, "too few") {
+			t.Errorf("%s: the report does not say what it rests on: %s", c.name, d.BasisText)
+		}
+	}
+	noise, err := LearnNoise(side(t, "history", 200, 20, nil), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slower := side(t, "new", 50, 1, func(s *shop) { s.synthNS *= 1.2 })
+	d := mustCompare(t, base, slower, Options{Noise: noise})
+	if d.Verdict != Regression || d.Basis != BasisHistory {
+		t.Errorf("20 %% with a learnt floor: %s by %s: %s", d.Verdict, d.Basis, d.Sentence)
+	}
+	equal := mustCompare(t, base, side(t, "new", 50, 1, nil), Options{Noise: noise})
+	if equal.Verdict == Regression || equal.Verdict == Improvement {
+		t.Errorf("equal runs with a learnt floor: %s: %s", equal.Verdict, equal.Sentence)
+	}
+}
+
+func TestLearnNoiseNeedsRuns(t *testing.T) {
+	if _, err := LearnNoise(side(t, "h", 1, 9, nil), 1, 1); err == nil {
+		t.Error("nine runs are enough")
+	}
+}
+
+func TestSameTracesAreNeutral(t *testing.T) {
+	runs := side(t, "x", 1, 1, nil)
+	d := mustCompare(t, runs, runs, Options{})
+	if d.Verdict != Neutral || d.Basis != BasisSame {
+		t.Errorf("%s by %s", d.Verdict, d.Basis)
+	}
+}
+
+func TestComparability(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*shop)
+		across []string
+		kind   string // of the difference that stands in the way, "" for none
+	}{
+		{"equal", nil, nil, ""},
+		{"settings", func(s *shop) { s.settings = map[string]string{"presize": "false"} }, nil,
+			KindSettings},
+		{"settings asked for", func(s *shop) { s.settings = map[string]string{"presize": "false"} },
+			[]string{KindSettings}, ""},
+		{"settings, another asked for",
+			func(s *shop) { s.settings = map[string]string{"presize": "false"} },
+			[]string{KindMachine}, KindSettings},
+		{"a setting more", func(s *shop) { s.settings = map[string]string{"presize": "true", "x": "1"} },
+			nil, KindSettings},
+		{"seed", func(s *shop) { s.settings = map[string]string{"presize": "true", "seed": "9"} }, nil,
+			""},
+		{"killed", func(s *shop) { s.end = trace.EndKilled }, []string{KindSettings}, KindRun},
+		{"commit", func(s *shop) { s.commit = "other" }, nil, ""},
+	} {
+		next := side(t, "new", 101, 8, c.change)
+		d := mustCompare(t, side(t, "base", 1, 8, nil), next, Options{Across: c.across})
+		if c.kind == "" {
+			if d.Basis == BasisNone {
+				t.Errorf("%s: %s", c.name, d.Sentence)
+			}
+			if c.across != nil && (len(d.Differences) == 0 || !d.Differences[0].Accepted) {
+				t.Errorf("%s: the difference is not shown: %v", c.name, d.Differences)
+			}
+			continue
+		}
+		if d.Verdict != Inconclusive || d.Basis != BasisNone {
+			t.Errorf("%s: %s by %s", c.name, d.Verdict, d.Basis)
+		}
+		if !slices.ContainsFunc(d.Differences, func(x Difference) bool {
+			return x.Kind == c.kind && !x.Accepted
+		}) {
+			t.Errorf("%s: no %s among %v", c.name, c.kind, d.Differences)
+		}
+	}
+}
+
+func TestRunsOfOneSideMustAgree(t *testing.T) {
+	mixed := side(t, "base", 1, 8, nil)
+	mixed[3] = side(t, "odd", 50, 1,
+		func(s *shop) { s.settings = map[string]string{"presize": "false"} })[0]
+	d := mustCompare(t, mixed, side(t, "new", 101, 8, nil), Options{})
+	if d.Basis != BasisNone || len(d.Differences) != 1 || len(d.Differences[0].Base) != 2 {
+		t.Errorf("%s: %v", d.Basis, d.Differences)
+	}
+}
+
+func TestJobsAreAlignedByOrder(t *testing.T) {
+	base := side(t, "base", 1, 1, nil)
+	next := side(t, "new", 1, 1, func(s *shop) { s.firstJob = 40 })
+	d := mustCompare(t, base, next, Options{})
+	if len(d.Unmatched) != 0 {
+		t.Fatalf("other job ids are not aligned: %v", d.Unmatched)
+	}
+	for _, r := range d.Outcomes {
+		if r.Delta == nil || *r.Delta != 0 {
+			t.Errorf("%s differs between equal runs with other job ids", r.Metric)
+		}
+	}
+}
+
+// TestUnmatchedIsInNoMean: a partition that one side lacks does not change the mean of the stage,
+// however long it took.
+func TestUnmatchedIsInNoMean(t *testing.T) {
+	quiet := func(s *shop) { s.noise = 0 }
+	base := side(t, "base", 1, 1, quiet)
+	next := side(t, "new", 1, 1, func(s *shop) {
+		quiet(s)
+		s.skip = map[[2]int64]bool{{1, 1}: true}
+	})
+	d := mustCompare(t, base, next, Options{})
+	want := []Unmatched{{"prove_start", "base", 1}, {"synthesis", "base", 1}}
+	if !slices.Equal(d.Unmatched, want) {
+		t.Errorf("unmatched %v, want %v", d.Unmatched, want)
+	}
+	if r := d.row(StageTime, "synthesis"); r == nil || *r.Delta != 0 {
+		t.Errorf("the mean moved: %+v", r)
+	}
+}
+
+func TestAlignedMean(t *testing.T) {
+	base, next := side(t, "b", 1, 1, nil), side(t, "n", 1, 1, func(s *shop) {
+		s.skip = map[[2]int64]bool{{0, 0}: true, {2, 2}: true}
+	})
+	mustCompare(t, base, next, Options{})
+	table := base[0].stages
+	sum, count := 0.0, 0
+	for _, e := range table.of("synthesis") {
+		if p := e.place(); p != [2]int32{0, 0} && p != [2]int32{2, 2} {
+			sum += float64(e.ns)
+			count++
+		}
+	}
+	if got := base[0].Values[Metric{StageTime, "synthesis"}]; math.Abs(got-sum/float64(count)) > 1 {
+		t.Errorf("mean %v over %d partitions, want %v", got, count, sum/float64(count))
+	}
+}
+
+func TestMissingCountersAreSaid(t *testing.T) {
+	blind := func(s *shop) { s.noCounters = true }
+	d := mustCompare(t, side(t, "base", 1, 8, blind), side(t, "new", 101, 8, blind), Options{})
+	if !slices.ContainsFunc(d.Unknown, func(s string) bool {
+		return strings.Contains(s, "page faults were not sampled")
+	}) {
+		t.Errorf("unknown: %q", d.Unknown)
+	}
+	if r := d.row(Counter, "process.paging.faults.minor"); r != nil {
+		t.Errorf("a counter that was not recorded has a row: %+v", r)
+	}
+}
+
+func TestWithoutJobs(t *testing.T) {
+	none := func(s *shop) { s.noJobs = true }
+	d := mustCompare(t, side(t, "base", 1, 8, none), side(t, "new", 101, 8, none), Options{})
+	if r := d.row(ProofInterval, ""); r != nil {
+		t.Errorf("a proof interval without jobs: %+v", r)
+	}
+	if d.row(StageTime, "synthesis") == nil || d.row(ClassPeak, "a") == nil {
+		t.Error("stages and classes are not compared without jobs")
+	}
+}
+
+func TestNoRuns(t *testing.T) {
+	if _, err := Compare(nil, side(t, "new", 1, 1, nil), Options{}); err == nil {
+		t.Error("an empty side passes")
+	}
+}
+
+func TestClassFigures(t *testing.T) {
+	s := usualShop(1)
+	s.noise = 0
+	r := s.run(t, "x")
+	for _, c := range []struct {
+		name, class string
+		want        float64
+	}{
+		{ClassMade, "a", 9}, {ClassSize, "a", 4 << 20},
+		{ClassPeak, "key", 8 << 20},
+	} {
+		if got := r.Values[Metric{c.name, c.class}]; got != c.want {
+			t.Errorf("%s of %s is %v, want %v", c.name, c.class, got, c.want)
+		}
+	}
+	area := r.Values[Metric{ClassArea, "a"}]
+	life := r.Values[Metric{ClassLifetime, "a"}]
+	want := gibSeconds(9 * (4 << 20) * life)
+	if math.Abs(area/want-1) > 1e-9 {
+		t.Errorf("area of a is %v, count times size times lifetime %v", area, want)
+	}
+	if _, ok := r.Values[Metric{ClassArea, "key"}]; ok {
+		t.Error("a buffer of no job is in the jobs' bytes times time")
+	}
+}
