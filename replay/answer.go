@@ -68,8 +68,10 @@ func (a *answer) draw(ms []*pipeline.Model, n int, progress func(int, int)) (*fi
 	}
 	stats, err := plan.run(a.ctx)
 	f := &figures{models: ms, stats: stats}
-	if a.fit != nil && a.fit.Report.Remainder.ErrorBytes != nil {
-		f.off = float64(*a.fit.Report.Remainder.ErrorBytes)
+	if a.fit != nil {
+		if r := &a.fit.Report.Remainder; r.ErrorBytes != nil && r.PeakBytes > 0 {
+			f.off, f.freely = float64(*r.ErrorBytes)/float64(r.PeakBytes), float64(r.Freedom)
+		}
 	}
 	return f, err
 }

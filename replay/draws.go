@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"sort"
 	"sync"
 
@@ -11,8 +12,8 @@ import (
 	"highwater/replay/sim"
 )
 
-// drawPlan is a number of simulations of the variants of one model: draw i is of model i modulo
-// their number.
+// drawPlan is a number of simulations of a model and its variants. Every second draw is of the model
+// itself, the others of the variants in turn.
 type drawPlan struct {
 	models    []*pipeline.Model
 	workers   int // goroutines, 0 for one a CPU
@@ -25,6 +26,14 @@ type drawPlan struct {
 // draw is the i-th draw of a plan: the same whatever ran before it.
 func (p *drawPlan) draw(i int) sim.Draw {
 	return sim.Draw{Seed: mix(p.seed + uint64(i)*0x9e3779b97f4a7c15), Bootstrap: p.bootstrap}
+}
+
+// modelOf is the number of the model that draw i of n models is of.
+func modelOf(i, n int) int {
+	if i%2 == 0 || n == 1 {
+		return 0
+	}
+	return 1 + (i/2)%(n-1)
 }
 
 // mix is the finaliser of splitmix64: neighbouring seeds give unrelated draws.
@@ -76,7 +85,7 @@ func (w *drawWork) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		if model := i % len(w.plan.models); model != compiled {
+		if model := modelOf(i, len(w.plan.models)); model != compiled {
 			compiled = model
 			if s, err = sim.New(w.plan.models[model]); err != nil {
 				break
@@ -96,14 +105,14 @@ func (w *drawWork) take() (int, bool) {
 	if w.next >= w.plan.n || w.err != nil {
 		return 0, false
 	}
-	if w.draw >= w.plan.n {
-		w.model++
-		w.draw = w.model
+	for modelOf(w.draw, len(w.plan.models)) != w.model || w.draw >= w.plan.n {
+		if w.draw++; w.draw >= w.plan.n {
+			w.model, w.draw = w.model+1, 0
+		}
 	}
-	i := w.draw
-	w.draw += len(w.plan.models)
 	w.next++
-	return i, true
+	w.draw++
+	return w.draw - 1, true
 }
 
 func (w *drawWork) finish() {
@@ -123,8 +132,8 @@ func (w *drawWork) fail(err error) {
 	}
 }
 
-// spread is a figure over the draws: the median (the lower of two), which a draw attains, and
-// bounds of the middle 95 %.
+// spread is a figure over the draws: the median (the lower of two) of those of the model itself,
+// which a draw attains, and bounds of the middle 95 % of all.
 type spread struct {
 	median, low, high float64
 	low80, high80     float64 // of the middle 80 %
@@ -146,8 +155,10 @@ func spreadOf(n int, value func(i int) float64) (s spread, ok bool) {
 	}
 	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] < x[order[b]] })
 	at := func(q float64) float64 { return x[order[int(math.Round(q*float64(n-1)))]] }
-	mid := order[(n-1)/2]
+	own := slices.DeleteFunc(slices.Clone(order), func(i int) bool { return i%2 != 0 })
+	mid := own[(len(own)-1)/2]
 	return spread{
-		median: x[mid], low: at(0.025), high: at(0.975), low80: at(0.1), high80: at(0.9), index: mid,
+		median: x[mid], low: min(x[mid], at(0.025)), high: max(x[mid], at(0.975)),
+		low80: min(x[mid], at(0.1)), high80: max(x[mid], at(0.9)), index: mid,
 	}, true
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"highwater/internal/units"
 	"highwater/replay/fit"
 	"highwater/replay/pipeline"
@@ -11,25 +13,39 @@ import (
 	"highwater/tracer/trace"
 )
 
-// figures are the draws of one setting. Draw i is of model i modulo their number.
+// figures are the draws of one setting; modelOf says which model each is of.
 type figures struct {
 	models []*pipeline.Model
 	stats  []sim.Stats
-	off    float64 // standard deviation of RSS about its law, bytes; 0 where not known
+	// by how much RSS goes off its law, of itself (standard deviation); 0: not known
+	off    float64
+	freely float64 // degrees of freedom of what is known of off
 }
 
 func (f *figures) rss(i int) float64 {
-	if v := f.stats[i].PeakRSSBytes(&f.models[i%len(f.models)].Memory); v != trace.Null {
+	if v := f.stats[i].PeakRSSBytes(&f.models[modelOf(i, len(f.models))].Memory); v != trace.Null {
 		return float64(v)
 	}
 	return math.NaN()
 }
 
-// rssOff is rss with an error of its law: normal, spread evenly over the draws.
+// farOff is how many times its standard deviation RSS never goes off its law.
+const farOff = 8
+
+// student is the distribution of the error of the law of RSS: how far it goes is itself estimated
+// from a few recordings.
+func (f *figures) student() distuv.StudentsT {
+	return distuv.StudentsT{Sigma: 1, Nu: f.freely}
+}
+
+// rssOff is rss with an error of its law, spread evenly over the draws.
 func (f *figures) rssOff(i int) float64 {
 	const golden = 0.6180339887498949
+	if f.off == 0 {
+		return f.rss(i)
+	}
 	_, place := math.Modf((float64(i) + 0.5) * golden)
-	return f.rss(i) + math.Sqrt2*math.Erfinv(2*place-1)*f.off
+	return f.rss(i) * (1 + f.off*f.student().Quantile(place))
 }
 
 func (f *figures) live(i int) float64     { return float64(f.stats[i].PeakLiveBytes) }
@@ -41,7 +57,11 @@ func (f *figures) interval(i int) float64 {
 
 func (f *figures) rho(i int) float64 {
 	p := &f.models[0].Policy
-	if rho, ok := f.stats[i].Rho(p.PartitionWorkers, p.GPUWorkers, p.Devices); ok {
+	syntheses := p.PartitionWorkers
+	if f.models[0].Admission.NoPermit {
+		syntheses = f.stats[i].QueueMax.Synthesising
+	}
+	if rho, ok := f.stats[i].Rho(syntheses, p.GPUWorkers, p.Devices); ok {
 		return rho
 	}
 	return math.NaN()
@@ -162,14 +182,20 @@ func (p *Prediction) limit(f *figures, bytes int64) {
 
 // over is the share of draw i's peaks, given the error of the law of RSS, that reach limit.
 func (f *figures) over(i int, limit float64) float64 {
-	above, off := f.peak(i)-limit, f.off
+	above, off := f.peak(i)-limit, f.off*f.peak(i)
 	if math.IsNaN(f.rss(i)) || off == 0 {
 		if above >= 0 {
 			return 1
 		}
 		return 0
 	}
-	return math.Erfc(-above/(off*math.Sqrt2)) / 2
+	switch {
+	case above > farOff*off:
+		return 1
+	case above < -farOff*off:
+		return 0
+	}
+	return f.student().CDF(above / off)
 }
 
 func (a *answer) law() Law {

@@ -65,9 +65,9 @@ const (
 	MaxBeyond   = 1.5
 )
 
-// busy is the share of a stage's services that may see more than the concurrency that counts: few
-// services at the edges of a run say little about it.
-const busy = 0.05
+// busy is the share of a stage's services that may see more than the concurrency that counts as the
+// stage's: those that crowd together at the start of a run say little about the rest.
+const busy = 0.25
 
 // support compares the concurrency of each stage, in the draw of the median peak, with what the
 // traces showed.

@@ -32,7 +32,7 @@ func (a *answer) write(dir string) error {
 func (a *answer) simulated() (*trace.Data, error) {
 	middle, _ := a.figures.of(a.figures.peak)
 	plan := &drawPlan{seed: a.question.Seed, bootstrap: !a.frozen}
-	model := a.models[middle.index%len(a.models)]
+	model := a.models[modelOf(middle.index, len(a.models))]
 	data, _, err := sim.Record(model, plan.draw(middle.index))
 	if err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ func (r *Result) validate() error {
 	return nil
 }
 
-// Variants is how many laws are refitted to resampled services.
+// Variants is how many further laws that the services bear are modelled.
 const Variants = 7
 
 // fitted chooses the law and builds the model under it, and the variants.
@@ -179,7 +179,7 @@ func (f *fitter) fitted(h *history) (*pipeline.Model, []*pipeline.Model) {
 	var variants []*pipeline.Model
 	if l.name() == LawSharing {
 		for i := range Variants {
-			variants = append(variants, f.under(h, h.resampled(l, uint64(i+1))))
+			variants = append(variants, f.under(h, h.borne(l, uint64(i+1))))
 		}
 	}
 	return m, variants
@@ -238,11 +238,15 @@ func (f *fitter) under(h *history, l *law) *pipeline.Model {
 	if f.report.OtherCores != nil && l.cpus > 0 && *f.report.OtherCores >= minLoad {
 		m.Machine.CPUs = max(leastCores, l.cpus-*f.report.OtherCores)
 	}
+	drift := drifts{}
 	for _, r := range f.runs {
 		at := *by
 		at.offset = r.offset
+		from := len(m.Partitions)
 		f.pooled(&m, r, &at)
+		drift.add(m.Partitions[from:])
 	}
+	drift.into(m.Stages)
 	return &m
 }
 

@@ -23,6 +23,7 @@ type history struct {
 	threads []float64 // by stage: as recorded, 0 where unknown
 	gpu     bool      // the machine has a GPU, so a stage may use no core
 	seen    []service // a sample of the spans, for the search
+	windows []service // stretches of time with the CPU time that the program used in them
 	loads   []load    // of other programs, ascending
 }
 
@@ -69,8 +70,45 @@ func newHistory(runs []*recording) (*history, error) {
 	for i := 0; i < len(h.spans); i += max(1, stride) {
 		h.seen = append(h.seen, h.service(&h.spans[i]))
 	}
+	for _, r := range runs {
+		h.watch(r)
+	}
 	return h, nil
 }
+
+// windowNS is how long a stretch is over which the program's CPU time is compared with the law's:
+// counters tick every 10 ms.
+const windowNS = 500e6
+
+// watch cuts a recording into stretches whose CPU time was sampled.
+func (h *history) watch(r *recording) {
+	if h.cpus == 0 {
+		return
+	}
+	first, last := r.window()
+	var from *reading
+	for _, at := range r.busy(programBusy) {
+		switch {
+		case at.at < first || at.at > last || len(h.windows) >= maxSearched:
+			continue
+		case from == nil:
+		case at.at-from.at < windowNS:
+			continue
+		default:
+			w := h.service(&stint{
+				stage: wholeProgram, begin: from.at + r.offset, end: at.at + r.offset,
+				cpu: (at.seconds - from.seconds) * 1e9,
+			})
+			if w.cpu > 0 {
+				h.windows = append(h.windows, w)
+			}
+		}
+		from = &at
+	}
+}
+
+// wholeProgram stands for all stages together.
+const wholeProgram = -1
 
 // add takes a recording's spans and load onto the clock.
 func (h *history) add(r *recording) {
@@ -137,7 +175,7 @@ func (h *history) companies() {
 func (h *history) service(s *stint) service {
 	out := service{stage: s.stage, total: float64(s.end - s.begin), cpu: s.cpu}
 	place := map[int32]int{}
-	for k := h.at(s.begin); k < h.at(s.end); k++ {
+	for k := max(0, h.at(s.begin+1)-1); k < len(h.cuts)-1 && h.cuts[k] < s.end; k++ {
 		c := h.company[k]
 		i, ok := place[c]
 		if !ok {
@@ -145,7 +183,7 @@ func (h *history) service(s *stint) service {
 			place[c] = i
 			out.company, out.time = append(out.company, c), append(out.time, 0)
 		}
-		out.time[i] += float64(h.cuts[k+1] - h.cuts[k])
+		out.time[i] += float64(min(s.end, h.cuts[k+1]) - max(s.begin, h.cuts[k]))
 	}
 	return out
 }

@@ -156,23 +156,28 @@ type Remainder struct {
 	// nothing was measured. Samples is how many samples of RSS it rests on.
 	ErrorBytes *int64
 	Samples    int
+	Freedom    int // degrees of freedom of ErrorBytes: recordings, and what is known besides
+	// PeakBytes is the highest recorded peak, to which ErrorBytes belongs; 0 where none is known
+	PeakBytes int64
 }
 
 // memory fits the law of RSS to all recordings and takes it into the models: that of the first,
-// with a base that meets the recorded peaks of all in the mean. What is left of each says by how
-// much the law goes off from one setting to another.
+// with a base that meets the recorded peaks of all in the mean, by their relative errors. What is
+// left of each says by how much the law goes off from one setting to another.
 func (f *fitter) memory() {
 	m := &f.base.Memory
 	r := f.remainder(m)
-	off := moments{}
+	off, weights, sum := moments{}, 0.0, 0.0
 	for _, run := range f.runs {
 		at := pipeline.Memory{ScratchPool: m.ScratchPool, ScratchHigh: m.ScratchHigh}
 		of := run.remainder(&at)
-		if peak, _ := run.peakRSS(); of.Law != r.Law || peak == trace.Null {
+		peak, _ := run.peakRSS()
+		if of.Law != r.Law || peak == trace.Null {
 			continue
 		}
-		meets := float64(run.moved(&at, m.Slope))
+		meets, weight := float64(run.moved(&at, m.Slope)), 1/(float64(peak)*float64(peak))
 		off.add(meets)
+		sum, weights = sum+weight*meets, weights+weight
 		r.Samples = max(r.Samples, of.Samples)
 		r.ErrorRatio = larger(r.ErrorRatio, of.ErrorRatio)
 		if of.ErrorBytes != nil && (r.ErrorBytes == nil || *of.ErrorBytes > *r.ErrorBytes) {
@@ -180,18 +185,37 @@ func (f *fitter) memory() {
 		}
 	}
 	if off.n > 1 {
-		r.BaseBytes = int64(math.Round(off.sum / off.n))
+		r.BaseBytes = int64(math.Round(sum / weights))
 		m.BaseBytes = r.BaseBytes
 		between := int64(off.deviation())
 		r.BetweenBytes = &between
-		if r.ErrorBytes == nil || *r.ErrorBytes < between {
-			r.ErrorBytes = &between
-		}
 	}
+	r.drift(&off, f.runs)
 	f.report.Remainder = r
 	if e := r.ErrorRatio; e != nil && math.Abs(*e) > 0.15 {
 		f.warn("the law of RSS is %+.0f %% off the recorded peak before it is moved to fit: "+
 			"RSS under other settings is doubtful", 100**e)
+	}
+}
+
+// drift makes the error no less than what peaks of recordings differ by, as far as it is known. It
+// stays nil where no peak was recorded.
+func (r *Remainder) drift(off *moments, runs []*recording) {
+	r.Freedom = priorRuns + max(0, int(off.n)-1)
+	if off.n == 0 || r.ErrorBytes == nil {
+		return
+	}
+	for _, run := range runs {
+		peak, _ := run.peakRSS()
+		r.PeakBytes = max(r.PeakBytes, peak)
+	}
+	prior := priorDrift * float64(r.PeakBytes)
+	squares := max(0, off.squares-off.sum*off.sum/off.n)
+	size := math.Sqrt((priorRuns*prior*prior + squares) / float64(r.Freedom))
+	// a base that is a mean of recordings errs too
+	bytes := int64(size * math.Sqrt(1+1/off.n))
+	if *r.ErrorBytes < bytes && bytes < maxBytes {
+		r.ErrorBytes = &bytes
 	}
 }
 

@@ -3,6 +3,7 @@ package fit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"highwater/replay/pipeline"
 )
@@ -16,33 +17,26 @@ const (
 	LawSharing = "processor_sharing"
 )
 
-// A change of the law must lower the misfit by a tenth, and by more than the chance deviation of a
-// spread estimated from so few services. Laws refitted to resampled services take any change that
-// pays at all: they show which laws the services would bear as well.
-const (
-	fittedGain   = 0.1
-	resampleGain = 0.01
-)
+// fittedGain is the share by which a change of the law must lower the misfit, besides the chance
+// deviation of a spread estimated from so few services.
+const fittedGain = 0.1
 
 // search looks for the simplest law that explains services.
 type search struct {
 	*history
 	seen []service
-	gain float64 // least lowering of the misfit, as a share
 }
 
 // enough is the least lowering of the misfit by a change that so many services speak for.
-func (s *search) enough(services int) float64 {
-	if s.gain < fittedGain {
-		return s.gain
-	}
-	return max(s.gain, 1.5/math.Sqrt(2*float64(max(services, 1))))
+func enough(services int) float64 {
+	return max(fittedGain, 1.5/math.Sqrt(2*float64(max(services, 1))))
 }
 
 // fitness is, by stage, how far a law is from explaining the services.
 type fitness struct {
-	free  []moments // log of solo times
-	bound []moments // log of the law's CPU time over the measured
+	free    []moments // log of solo times
+	bound   []moments // log of the law's CPU time over the measured
+	program moments   // the same of the whole program
 }
 
 func (s *search) fitness(l *law) fitness {
@@ -50,7 +44,7 @@ func (s *search) fitness(l *law) fitness {
 	for i := range s.mix {
 		rates[i], cores[i] = l.rates(&s.mix[i])
 	}
-	f := fitness{make([]moments, len(l.stages)), make([]moments, len(l.stages))}
+	f := fitness{free: make([]moments, len(l.stages)), bound: make([]moments, len(l.stages))}
 	for i := range s.seen {
 		v := &s.seen[i]
 		work, used := 0.0, 0.0
@@ -68,8 +62,27 @@ func (s *search) fitness(l *law) fitness {
 		}
 		f.free[v.stage].add(math.Log(work))
 	}
+	s.program(l, cores, &f)
 	return f
 }
+
+// program compares what the law has all stages use with what the program used.
+func (s *search) program(l *law, cores [][]float64, f *fitness) {
+	for i := range s.windows {
+		w := &s.windows[i]
+		used := leastUsed * w.total
+		for k, c := range w.company {
+			for stage, n := range s.mix[c].counts {
+				used += w.time[k] * float64(n) * l.stages[stage].Parallelism * cores[c][stage]
+			}
+		}
+		f.program.add(math.Log(used / (w.cpu + leastUsed*w.total)))
+	}
+}
+
+// leastUsed is the cores that a program is taken to use beside its stages, so that times in which
+// it does nothing compare.
+const leastUsed = 0.05
 
 // measured says whether most services of a stage have a CPU time to go by.
 func (f *fitness) measured(i int) bool { return 2*f.bound[i].n > f.free[i].n }
@@ -123,29 +136,59 @@ func (s *search) misfit(l *law) float64 {
 	if total == 0 {
 		return 0
 	}
+	if f.program.n >= minWindows { // weighs as much as all stages together
+		size := f.program.size()
+		return math.Sqrt((sum/total + size*size) / 2)
+	}
 	return math.Sqrt(sum / total)
 }
+
+// minWindows is how many stretches of sampled CPU time count as evidence.
+const minWindows = 4
 
 // choose finds the simplest law that explains the recorded durations. It begins with what the spans
 // say of themselves (as many cores as they have threads) and moves one stage's parallelism or
 // weight, or how services slow each other down in memory, at a time while that pays.
 func (h *history) choose() *law {
-	s := &search{history: h, seen: h.seen, gain: fittedGain}
+	s := &search{history: h, seen: h.seen}
 	return s.from(h.prior(h.cpus))
 }
 
-// resampled is the law that as many services, drawn from those seen with replacement, speak for.
-func (h *history) resampled(from *law, seed uint64) *law {
+// borne is a law that the services bear as well: found by a random walk from the chosen one over
+// laws whose misfit to a resample of the services is not worse than chance allows. Where the
+// recordings cannot tell two laws apart, both are found.
+func (h *history) borne(from *law, seed uint64) *law {
 	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	s := &search{history: h, gain: resampleGain}
+	s := &search{history: h}
 	for range min(len(h.seen), maxResampled) {
 		s.seen = append(s.seen, h.seen[rng.IntN(len(h.seen))])
 	}
-	return s.from(&law{cpus: from.cpus, stages: append([]pipeline.Stage(nil), from.stages...)})
+	l := &law{cpus: from.cpus, stages: slices.Clone(from.stages)}
+	share := s.shares()
+	most := s.misfit(l) * (1 + 1/math.Sqrt(2*float64(len(s.seen))))
+	for range walkSteps {
+		i := rng.IntN(len(l.stages))
+		if share[i] < minShare {
+			continue
+		}
+		was := l.stages[i]
+		all := h.candidates(i, l.cpus)
+		l.stages[i] = all[rng.IntN(len(all))]
+		l.stages[i].Pressure, l.stages[i].Sensitivity = was.Pressure, was.Sensitivity
+		if was.Sensitivity > 0 {
+			l.stages[i].Pressure = l.stages[i].Parallelism
+		}
+		if s.misfit(l) > most {
+			l.stages[i] = was
+		}
+	}
+	return l
 }
 
-// maxResampled bounds the services that a resampled law is fitted to.
-const maxResampled = 512
+const (
+	maxResampled = 512 // services that a law is walked over
+	walkSteps    = 120
+)
 
 // from improves a law until nothing pays.
 func (s *search) from(best *law) *law {
@@ -220,7 +263,7 @@ func (s *search) improve(l *law, i int) bool {
 		}
 	}
 	l.stages[i] = was
-	if bestMisfit >= l.misfit*(1-s.enough(s.services(i))) {
+	if bestMisfit >= l.misfit*(1-enough(s.services(i))) {
 		return false
 	}
 	l.stages[i], l.misfit = bestStage, bestMisfit
@@ -254,10 +297,10 @@ var sensitivities = []float64{0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5}
 // press tries how much services slow each other down in memory: all stages alike, each pressing
 // with the cores that it uses.
 func (s *search) press(l *law) bool {
-	was := append([]pipeline.Stage(nil), l.stages...)
+	was := slices.Clone(l.stages)
 	best, bestMisfit := was, l.misfit
 	for _, x := range sensitivities {
-		l.stages = append([]pipeline.Stage(nil), was...)
+		l.stages = slices.Clone(was)
 		for i := range l.stages {
 			l.stages[i].Pressure, l.stages[i].Sensitivity = 0, 0
 			if p := l.stages[i].Parallelism; p > 0 && x > 0 {
@@ -269,7 +312,7 @@ func (s *search) press(l *law) bool {
 		}
 	}
 	l.stages = was
-	if bestMisfit >= l.misfit*(1-s.enough(len(s.seen))) {
+	if bestMisfit >= l.misfit*(1-enough(len(s.seen))) {
 		return false
 	}
 	l.stages, l.misfit = best, bestMisfit
