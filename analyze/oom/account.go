@@ -12,7 +12,7 @@ var hostCounters = []struct{ name, holder string }{
 	{"active_anon", holdAnon}, {"inactive_anon", holdAnon}, {"isolated_anon", holdAnon},
 	{"active_file", holdFile}, {"inactive_file", holdFile}, {"isolated_file", holdFile},
 	{"unevictable", holdLocked},
-	{"slab_reclaimable", holdSlabReclaimable}, {"slab_unreclaimable", holdSlab},
+	{"slab_reclaimable", holdSlabReclaimable}, {"slab_unreclaimable", holdSlab}, {"slab", holdSlab},
 	{"kernel_misc_reclaimable", holdKernel}, {"bounce", holdKernel},
 	{"pagetables", holdTables}, {"sec_pagetables", holdTables},
 	{"zspages", holdZswap}, {"balloon_pages", holdBalloon},

@@ -74,7 +74,7 @@ func killedRun(t *trace.Trace) bool {
 func (j *Join) choose(t *trace.Trace, events []*Event) *Event {
 	at := -1
 	for i, e := range events {
-		if !e.killer() {
+		if !e.isKill() || e.victim() == nil {
 			continue
 		}
 		if match := matches(t, e); match != nil && *match {

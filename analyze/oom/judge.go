@@ -357,6 +357,9 @@ func (j *judgement) fromTable(v *Victim) {
 // charged to another.
 func (j *judgement) share(v *Victim) *Share {
 	own := sum(v.AnonBytes, v.ShmemBytes)
+	if own != nil && j.Event.Limit.Kind == LimitMemcgSwap {
+		own = sum(own, v.SwapBytes)
+	}
 	switch limit := &j.Event.Limit; {
 	case limit.cgroupKind():
 		if own != nil && limit.Bytes != nil && *limit.Bytes > 0 {

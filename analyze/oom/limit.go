@@ -48,7 +48,7 @@ func (j *judgement) limit() {
 func (j *judgement) nodeManaged(list string) (bytes int64) {
 	for _, z := range j.raw.zones {
 		if z.node == nil || inList(list, *z.node) {
-			bytes += z.bytes["managed"]
+			bytes += z.size()
 		}
 	}
 	return bytes
@@ -244,7 +244,7 @@ func (j *judgement) zoneLimit() {
 			continue
 		}
 		names = append(names, z.zone)
-		managed += z.bytes["managed"]
+		managed += z.size()
 		needed += z.bytes["high"]
 		free := z.bytes["free"]
 		usable += free
@@ -263,6 +263,14 @@ func (j *judgement) zoneLimit() {
 			l.Bytes = &managed
 		}
 	}
+}
+
+// size is what a zone holds: what the kernel manages of it, before 3.9 what is present.
+func (z *zoneLine) size() int64 {
+	if n, ok := z.bytes["managed"]; ok {
+		return n
+	}
+	return z.bytes["present"]
 }
 
 // suffices says whether so much free memory would have let a zone serve the request: more than it must

@@ -94,7 +94,10 @@ var kernelMissing = []missingRule{
 }
 
 // killer says whether the event is one in which a process is killed.
-func (e *Event) killer() bool { return e.OutOfMemory != nil && *e.OutOfMemory }
+func (e *Event) killer() bool { return e.OutOfMemory != nil && *e.OutOfMemory && !e.nobody }
+
+// isKill says whether memory ran out and the kernel acted, whether or not it found somebody to kill.
+func (e *Event) isKill() bool { return e.OutOfMemory != nil && *e.OutOfMemory }
 
 // unlimited says whether the cgroup's counters are there and have no limit.
 func (l *Limit) unlimited(e *Event) bool { return len(e.Usage) > 0 && l.UsageBytes != nil }

@@ -44,6 +44,7 @@ func (j *judgement) notes() {
 	j.noteLimit(note)
 	j.noteVictim(note)
 	if j.noVictim != "" {
+		j.nobody = len(j.Event.Victims) == 0
 		note("The kernel found nobody to kill: %q.", j.noVictim)
 	}
 	if j.group {

@@ -45,7 +45,7 @@ func (r *Reader) others(c *collector, kernel []*Event) {
 	var f facts
 	var ends endings
 	var events []*Event
-	killed := slices.ContainsFunc(kernel, (*Event).killer)
+	killed := slices.ContainsFunc(kernel, (*Event).isKill)
 	var program *Event
 	lastRule, lastNo := 0, int64(0)
 	for i := range c.others {

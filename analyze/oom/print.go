@@ -114,7 +114,7 @@ func (e *Event) headline() string {
 		return "Killed by a program that watches memory"
 	case e.Limit.Kind == LimitUnknown:
 		return "OOM kill: which limit is not in the text"
-	case !e.killer():
+	case !e.isKill():
 		return "The kernel refused an allocation"
 	}
 	owner := ""

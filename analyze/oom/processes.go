@@ -83,6 +83,9 @@ func (s *Share) words() string { return shareWords[s.Of] }
 func (j *judgement) oneProcess(v *Victim) Cause {
 	v.WasCause = ptr(true)
 	held := sum(v.AnonBytes, v.ShmemBytes)
+	if j.Event.Limit.Kind == LimitMemcgSwap {
+		held = sum(held, v.SwapBytes)
+	}
 	if v.Share.Of != "limit" {
 		held = v.RSSBytes
 	}

@@ -232,6 +232,7 @@ func (r *raw) readStat(l *line) {
 
 func (r *raw) readCounters(l *line) {
 	pairs(l.msg, func(key string, n int64, unit string) bool {
+		key = strings.ToLower(key)
 		if _, twice := r.counters[key]; unit == "" && !twice && len(r.counters) < 128 && n >= 0 {
 			r.counters[key] = n
 		}

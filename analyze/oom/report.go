@@ -76,6 +76,8 @@ type Event struct {
 	Notes   []string         `json:"notes"`   // what else the text shows, or makes doubtful
 	Lines   int              `json:"lines"`   // that the event was read from
 	Input   string           `json:"input"`
+
+	nobody bool // was killed
 }
 
 // Text is a word or a sentence; an empty one is not known, and null in JSON.

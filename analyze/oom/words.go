@@ -82,6 +82,7 @@ var kernelWords = []word{
 	{"pages cma reserved", kindPages, false},
 	{"pages highmem", kindPages, false},
 	{"pages reserved", kindPages, false},
+	{"reserved pages", kindPages, false},
 	{"pages hwpoisoned", kindPages, false},
 	{"pages of ram", kindPages, false},
 	{"pages ram", kindPages, true},
