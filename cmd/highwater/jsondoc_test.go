@@ -8,6 +8,7 @@ import (
 
 	"highwater/analyze"
 	"highwater/replay"
+	"highwater/replay/models/published"
 )
 
 // TestEveryKeyIsDocumented: docs/json.md names every key that a --json object can hold, and every
@@ -31,6 +32,8 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"prove", base + sections["prove"], reflect.TypeFor[proveReport]()},
 		{"analyze", base + sections["analyze"], reflect.TypeFor[analyze.Report]()},
 		{"replay", base + sections["replay"], reflect.TypeFor[replayReport]()},
+		{"replay --list-models", sections["replay"], reflect.TypeFor[modelList]()},
+		{"replay --published", sections["replay"], reflect.TypeFor[published.Summary]()},
 		{"plan", base + sections["replay"] + sections["plan"], reflect.TypeFor[planReport]()},
 		{"validate", sections["validate"], reflect.TypeFor[replay.Validation]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},

@@ -13,7 +13,7 @@ import (
 )
 
 type replayCmd struct {
-	Trace     string   `arg:"" help:"Trace to replay: recorded, or simulated by an earlier replay."`
+	Trace     string   `arg:"" optional:"" help:"Trace to replay: recorded, or simulated by an earlier replay; none with --model."`
 	Set       []string `sep:"none" placeholder:"NAME=VALUE" help:"A setting that differs from the recorded one; may be given several times."`
 	Durations string   `enum:"recorded,fitted" default:"fitted" placeholder:"recorded|fitted" help:"recorded keeps each partition's own times, which is right only near the recorded settings; fitted draws them from the fitted contention law (default fitted)."`
 	Draws     int      `default:"0" placeholder:"N" help:"Simulations to take the median and the interval of (default 200)."`
@@ -22,6 +22,7 @@ type replayCmd struct {
 	Out       string   `placeholder:"DIR.hw" help:"Write the median draw as a trace."`
 
 	whatIfFlags
+	modelFlags
 }
 
 // memoryVerdictRatio is the share of draws above --memory from which replay exits with 1.
@@ -45,14 +46,28 @@ func (*replayCmd) Examples() string {
 	return "  highwater replay run.hw --set permit_release=send_accepted\n" +
 		"  highwater replay run.hw --set partition_workers=12 --set channel_capacity=12 --memory 755GiB\n" +
 		"  highwater replay run.hw --scale synthesis=0.5 --free a@prove_start\n" +
-		"  highwater replay run.hw --durations recorded --out again.hw\n"
+		"  highwater replay run.hw --durations recorded --out again.hw\n" +
+		"  highwater replay --model cuzk/v7b --set partition_workers=12 --set jobs=20 --memory 668GiB\n" +
+		"  highwater replay --list-models\n"
 }
 
 // Run implements the subcommand.
 func (c *replayCmd) Run(ui *tui) error {
+	if c.ListModels {
+		return c.list(ui)
+	}
+	if c.Published {
+		return c.published(ui)
+	}
+	if err := c.subject(); err != nil {
+		return err
+	}
 	opts, err := c.options()
 	if err != nil {
 		return err
+	}
+	if c.Model != "" {
+		return c.runModel(ui, opts)
 	}
 	t, err := openTrace(ui, c.Trace)
 	if err != nil {
@@ -68,9 +83,10 @@ func (c *replayCmd) Run(ui *tui) error {
 		return err
 	}
 	if ui.json {
-		err = ui.printJSON(replayReport{prediction, effect})
+		err = ui.printJSON(replayReport{prediction, effect, why(prediction)})
 	} else {
 		err = printPrediction(ui, c.Trace, opts.Set, prediction)
+		printWhy(ui, prediction)
 		effect.print(ui, prediction)
 	}
 	if err != nil {
@@ -83,6 +99,7 @@ func (c *replayCmd) Run(ui *tui) error {
 type replayReport struct {
 	*replay.Prediction
 	WhatIf *whatIf `json:"what_if"` // null where none was asked about
+	Why    *string `json:"why"`     // what makes the peak, where partitions pile up; null elsewhere
 }
 
 // effect replays without the what-if flags too, where there are any.
@@ -108,7 +125,7 @@ func (c *replayCmd) options() (replay.Options, error) {
 	if err != nil {
 		return opts, err
 	}
-	if opts.Set, err = checkReplaySettings(set); err != nil {
+	if opts.Set, err = c.checkSettings(set); err != nil {
 		return opts, err
 	}
 	changes, err := c.changes()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -32,6 +33,8 @@ type Named struct {
 type header struct {
 	Base string `toml:"base"`
 	Doc  string `toml:"doc"`
+	// by stage: its time over that of the base
+	Scale map[string]float64 `toml:"scale"`
 }
 
 // List is every named model but the bases, sorted by name.
@@ -88,26 +91,61 @@ func load(name string, depth int) (*pipeline.Model, header, error) {
 		return nil, h, fmt.Errorf("read model %s: %w", name, err)
 	}
 	m.Name = name
+	m.Partitions = scaled(m.Partitions, h.Scale)
 	return m, h, nil
+}
+
+// scaled is partitions with the times of stages multiplied.
+func scaled(partitions []pipeline.Partition, factors map[string]float64) []pipeline.Partition {
+	if len(factors) == 0 {
+		return partitions
+	}
+	out := slices.Clone(partitions)
+	for i := range out {
+		out[i].Pieces = slices.Clone(out[i].Pieces)
+		for k := range out[i].Pieces {
+			piece := &out[i].Pieces[k]
+			if f, ok := factors[piece.Stage]; ok {
+				piece.SoloNS *= f
+			}
+		}
+	}
+	return out
 }
 
 // over reads text over m: what it does not say stays. Stages are matched by name; other lists replace
 // those of m.
 func over(m *pipeline.Model, text []byte) error {
 	base := *m
-	m.Stages = nil
+	m.Stages, m.Jobs, m.Partitions, m.Memory.Resident = nil, nil, nil, nil
+	m.Locks, m.Cached, m.Pools, m.Follows, m.Fixed = nil, nil, nil, nil, nil
 	meta, err := toml.NewDecoder(bytes.NewReader(text)).Decode(m)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, key := range meta.Undecoded() {
-		if k := key.String(); k != "base" && k != "doc" {
+		if k := key.String(); k != "base" && k != "doc" && k != "scale" && !strings.HasPrefix(k, "scale.") {
 			errs = append(errs, fmt.Errorf("unknown key %q", k))
 		}
 	}
 	m.Stages = merge(base.Stages, m.Stages)
+	keep(&m.Jobs, base.Jobs)
+	keep(&m.Partitions, base.Partitions)
+	keep(&m.Memory.Resident, base.Memory.Resident)
+	keep(&m.Locks, base.Locks)
+	keep(&m.Cached, base.Cached)
+	keep(&m.Pools, base.Pools)
+	keep(&m.Follows, base.Follows)
+	keep(&m.Fixed, base.Fixed)
 	return errors.Join(errs...)
+}
+
+// keep puts base in place of a list that a file does not mention; an empty list stays.
+func keep[T any](list *[]T, base []T) {
+	if *list == nil {
+		*list = base
+	}
 }
 
 // merge puts stages in the places of those of the same name, others behind them.

@@ -122,6 +122,22 @@ func (m *Model) set(name, text string) error {
 	return m.Policy.SetText(name, text)
 }
 
+// Text is the canonical text of a setting of the model, of its own ones too, and whether it has it.
+func (m *Model) Text(name string) (string, bool) {
+	for i := range modelRows {
+		if modelRows[i].Name != name {
+			continue
+		}
+		switch at := modelRows[i].field(m).(type) {
+		case *int64:
+			return strconv.FormatInt(*at, 10), true
+		case *float64:
+			return strconv.FormatInt(int64(*at), 10), true
+		}
+	}
+	return m.Policy.Text(name)
+}
+
 // settle gives what belongs to a setting of the model's own a value that goes with it.
 func (m *Model) settle(name string) {
 	switch {
@@ -152,9 +168,12 @@ func (m *Model) follow(set map[string]string) {
 		if f.Most > 0 {
 			n = min(n, f.Most)
 		}
-		if f.Setting == "channel_capacity" {
+		switch f.Setting {
+		case "channel_capacity":
 			m.Policy.ChannelCapacity = Bound(n)
-		} else {
+		case "handoff":
+			m.Admission.Handoff = max(n, 1)
+		default:
 			m.Policy.PartitionWorkers = max(n, 1)
 		}
 	}

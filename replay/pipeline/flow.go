@@ -117,7 +117,7 @@ type Pool struct {
 // Follow is a setting that follows from another one unless it is set itself: Of (partition_workers,
 // or byte_budget counted in partitions' reservations), not below Least nor, but for 0, above Most.
 type Follow struct {
-	Setting string `toml:"setting"` // channel_capacity | partition_workers
+	Setting string `toml:"setting"` // channel_capacity | partition_workers | handoff
 	Of      string `toml:"of"`      // partition_workers | byte_budget
 	Least   int64  `toml:"least,omitempty"`
 	Most    int64  `toml:"most,omitempty"`

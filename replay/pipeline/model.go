@@ -47,7 +47,7 @@ type Machine struct {
 	// LockCapacity is how many GPU workers may hold one device's lock at once; 0 means there is no
 	// lock.
 	LockCapacity int64 `toml:"lock_capacity"`
-	// LockScope is from where to where a device's lock is held: LockGPU, or LockWorker.
+	// LockScope is from where to where a device's lock is held.
 	LockScope string `toml:"lock_scope,omitempty"`
 	// OneLock says that all devices share one lock.
 	OneLock bool `toml:"one_lock,omitempty"`
@@ -64,8 +64,9 @@ type Machine struct {
 
 // Scopes of a device's lock.
 const (
-	LockGPU    = ""       // the gpu segment, and split without split_proving
-	LockWorker = "worker" // as long as the GPU worker holds the partition
+	LockGPU     = ""        // the gpu segment, and split without split_proving
+	LockKernels = "kernels" // the gpu segment alone; without split_proving the worker does split after it
+	LockWorker  = "worker"  // as long as the GPU worker holds the partition
 )
 
 // Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while

@@ -28,7 +28,8 @@ func (v *checker) flow(m *Model) {
 	v.word("dispatch hold", m.Dispatch.Hold, HoldParse, HoldSend, HoldFreed)
 	v.admission(m)
 	v.pacer(m)
-	v.word("machine lock_scope", m.Machine.LockScope, LockGPU, LockWorker)
+	v.word("machine lock_scope", m.Machine.LockScope, LockGPU, LockKernels,
+		LockWorker)
 	v.number("machine memory_bandwidth", m.Machine.MemoryBandwidth, 0, 1e9)
 	if m.Machine.LockScope == LockWorker && m.Policy.SplitProving {
 		v.bad("split_proving: the lock's scope is the whole worker: it cannot end before b_g2")
@@ -159,7 +160,8 @@ func (v *checker) pools(m *Model) {
 func (v *checker) follows(m *Model) {
 	for i := range m.Follows {
 		f := &m.Follows[i]
-		v.word("follow setting", f.Setting, "channel_capacity", "partition_workers")
+		v.word("follow setting", f.Setting, "channel_capacity", "partition_workers",
+			"handoff")
 		v.word("follow of", f.Of, "partition_workers", "byte_budget")
 		v.between("follow least", f.Least, 0, MaxWorkers)
 		v.between("follow most", f.Most, 0, MaxWorkers)

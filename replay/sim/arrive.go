@@ -159,5 +159,4 @@ func (s *Simulator) drawFactors(bootstrap bool) {
 		}
 		s.stats.StartupBytes += int64(share * float64(spread))
 	}
-	s.fillArrivals()
 }

@@ -16,7 +16,7 @@ func (p *program) compilePartition(t *pipeline.Partition) way {
 	policy := &p.model.Policy
 	w.synthGap, w.pickupGap = gaps(t, pipeline.SegmentSynthesis), gaps(t, pipeline.SegmentPickup)
 	w.lockGap = gaps(t, pipeline.SegmentGPU)
-	if !policy.SplitProving {
+	if !policy.SplitProving && p.model.Machine.LockScope != pipeline.LockKernels {
 		w.lockGap += gaps(t, pipeline.SegmentSplit)
 	}
 	if p.model.Machine.LockScope == pipeline.LockWorker {
@@ -103,10 +103,15 @@ func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 			c.add(step{op: opBudgetPart})
 		}
 	}
-	if !policy.SplitProving {
+	narrow := c.model.Machine.LockScope == pipeline.LockKernels
+	if !policy.SplitProving && !narrow {
 		c.segment(pipeline.SegmentSplit)
 	}
 	c.add(step{op: opUnlock})
+	if !policy.SplitProving && narrow {
+		c.segment(pipeline.SegmentSplit)
+		c.add(step{op: opSplitDone})
+	}
 	if !policy.SplitProving && c.model.Machine.FreeOffWorker {
 		c.add(step{op: opWorkerDone})
 	}

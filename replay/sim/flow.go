@@ -167,6 +167,7 @@ func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
 			s.stats.LockNS += s.now - e.locked
 			s.give(lock, resourceLock, id, 1)
 		}
+		e.locked = s.now
 		return true
 	}
 	s.stats.GPUNS += s.now - e.since - way.pickupGap

@@ -20,6 +20,7 @@ const (
 	opLock                     // request and await the device's lock, where there is one
 	opUnlock                   // the part under the lock is over
 	opBudgetPart               // give back what is freed early
+	opSplitDone                // the split segment after the lock, on the worker, is over
 	opWorkerDone               // the GPU worker lets go of the partition
 	opFinaliser                // request and await a finaliser
 	opFreed                    // the last free is done

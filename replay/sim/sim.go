@@ -271,9 +271,11 @@ func (s *Simulator) reset(d Draw) {
 	s.scratchHigh = max(s.prog.model.Memory.ScratchHigh, s.levels.scratch)
 	s.stats = Stats{}
 	s.rng.Seed(d.Seed, 0x9e3779b97f4a7c15)
+	// First, so that runs of different lengths have them in common.
+	s.drawFactors(d.Bootstrap)
 	s.fillPool(d.Bootstrap)
 	s.place(d.Bootstrap)
-	s.drawFactors(d.Bootstrap)
+	s.fillArrivals()
 	s.limit, s.stats.OverLimitNS = d.LimitBytes, -1
 }
 

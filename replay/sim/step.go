@@ -143,6 +143,8 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 		return s.lockStep(st.op, e, id)
 	case opBudgetPart:
 		s.giveBudget(e, id, s.prog.partitions[e.member].early*int64(max(e.mult, 1)))
+	case opSplitDone:
+		s.stats.GPUNS += s.now - e.locked
 	case opWorkerDone:
 		s.workerDone(e)
 	case opFinaliser:
@@ -277,6 +279,8 @@ func (s *Simulator) granted(g *gate, r resource, id int32) {
 		m.BudgetBytes = max(m.BudgetBytes, s.budget.level)
 	case resourceLock:
 		e.locked = s.now
+	case resourceHandoff:
+		s.give(&s.hand, resourceHand, id, 1)
 	case resourceJob:
 		m.JobsInFlight = max(m.JobsInFlight, s.jobs.level)
 	}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"highwater/analyze/report"
+	"highwater/internal/units"
+	"highwater/replay"
+	"highwater/replay/models"
+	"highwater/replay/models/published"
+	"highwater/replay/pipeline"
+	"highwater/tracer/setting"
+)
+
+// modelFlags replay a named model in place of a trace.
+type modelFlags struct {
+	Model      string `placeholder:"NAME" help:"Replay a named model in place of a trace, such as cuzk/v8 (see --list-models)."`
+	ListModels bool   `help:"List the named models, what blocks on what in each, and where its numbers come from."`
+	Published  bool   `help:"Set the named models beside the runs that cuzk's authors published (docs/cuzk-validation.md)."`
+}
+
+// list prints the named models.
+func (f *modelFlags) list(ui *tui) error {
+	list, err := models.List()
+	if err != nil {
+		return fmt.Errorf("list models: %w", err)
+	}
+	if ui.json {
+		return ui.printJSON(modelList{Models: list})
+	}
+	for _, m := range list {
+		fmt.Fprintf(ui.out, "%-10s %s\n%-10s (%s)\n", m.Name, m.Doc, "", m.Source)
+	}
+	ui.note("settings that only models have:")
+	for _, s := range pipeline.OwnSettings() {
+		ui.note("  %-20s %s", s.Name, s.Doc)
+	}
+	return nil
+}
+
+// modelList is what --list-models prints.
+type modelList struct {
+	Models []models.Named `json:"models"`
+}
+
+// publishedDraws are the draws of docs/cuzk-validation.md.
+const publishedDraws = 400
+
+// published prints the named models beside the published runs.
+func (c *replayCmd) published(ui *tui) error {
+	ctx, stop := ui.interruptible(nil)
+	defer stop()
+	draws := c.Draws
+	if draws <= 0 {
+		draws = publishedDraws
+	}
+	rows, err := published.Predict(ctx, draws, c.Seed)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fail(exitInterrupted, errors.New("interrupted before all runs were predicted"), "")
+	case err != nil:
+		return err
+	}
+	if ui.json {
+		return ui.printJSON(published.Summarise(rows))
+	}
+	_, err = fmt.Fprint(ui.out, published.Markdown(rows))
+	return err
+}
+
+// subject checks that either a trace or a model is given.
+func (c *replayCmd) subject() error {
+	switch {
+	case c.Trace == "" && c.Model == "":
+		return badInput("give one, or a named model: highwater replay --model cuzk/v8", "no trace to replay")
+	case c.Trace != "" && c.Model != "":
+		return badInput("leave one of them out", "both a trace (%s) and --model %s", c.Trace, c.Model)
+	case c.Model != "" && c.Durations == replay.DurationsRecorded:
+		return badInput("leave --durations out", "--durations recorded: a named model has no recorded durations")
+	}
+	return nil
+}
+
+// checkSettings is checkReplaySettings; a model has settings of its own besides.
+func (c *replayCmd) checkSettings(set map[string]string) (map[string]string, error) {
+	if c.Model == "" {
+		return checkReplaySettings(set)
+	}
+	own := map[string]setting.Setting{}
+	for _, s := range pipeline.OwnSettings() {
+		own[s.Name] = s
+	}
+	shared, out := map[string]string{}, map[string]string{}
+	for name, text := range set {
+		s, ok := own[name]
+		if !ok {
+			shared[name] = text
+			continue
+		}
+		canon, err := s.Parse(text)
+		if err != nil {
+			return nil, fail(exitUsage, fault("--set "+name, s, err), "")
+		}
+		out[name] = canon
+	}
+	checked, err := checkReplaySettings(shared)
+	for name, text := range checked {
+		out[name] = text
+	}
+	return out, err
+}
+
+// runModel replays the named model.
+func (c *replayCmd) runModel(ui *tui, opts replay.Options) error {
+	m, err := models.Load(c.Model)
+	if err != nil {
+		return fail(exitUsage, err, "")
+	}
+	prediction, err := predictModel(ui, m, opts)
+	if err != nil {
+		return err
+	}
+	changes, err := c.changes()
+	if err != nil {
+		return err
+	}
+	var effect *whatIf
+	if !changes.None() {
+		opts.Change, opts.Out = nil, ""
+		without, err := predictModel(ui, m, opts)
+		if err != nil {
+			return err
+		}
+		effect = compareWhatIf(changes.Text(), prediction, without)
+	}
+	if ui.json {
+		err = ui.printJSON(replayReport{prediction, effect, why(prediction)})
+	} else {
+		err = printModel(ui, m, opts.Set, prediction)
+		effect.print(ui, prediction)
+	}
+	if err != nil {
+		return err
+	}
+	return c.verdict(prediction)
+}
+
+func predictModel(ui *tui, m *pipeline.Model, opts replay.Options) (*replay.Prediction, error) {
+	ctx, stop := ui.interruptible(nil)
+	defer stop()
+	p := ui.newProgress()
+	opts.Progress = func(done, total int) { p.update(step{Phase: "replay", Done: done, Total: total, Text: "draws"}) }
+	prediction, err := replay.FromModel(m).Run(ctx, opts)
+	p.done()
+	switch {
+	case err == nil:
+		return prediction, nil
+	case errors.Is(err, context.Canceled):
+		return nil, fail(exitInterrupted, errors.New("interrupted before the replay was done"), "")
+	}
+	return nil, fail(exitUsage, err, "")
+}
+
+// printModel prints what a named model's replay says.
+func printModel(ui *tui, m *pipeline.Model, set map[string]string, p *replay.Prediction) error {
+	changed := "under its own settings"
+	if len(set) > 0 {
+		var parts []string
+		for _, name := range sortedKeys(set) {
+			parts = append(parts, name+"="+set[name])
+		}
+		changed = "with " + strings.Join(parts, " ")
+	}
+	fmt.Fprintf(ui.out, "model %s %s: %d draws, seed %d\n", m.Name, changed, p.Draws, p.Seed)
+	g := report.Grid{
+		Header: []string{"", "predicted", "low 80", "high 80", "low 95", "high 95"},
+		Rows: [][]string{
+			row("peak RSS", inBytes, p.PeakRSSBytes, p.PeakRSSBytesLow80, p.PeakRSSBytesHigh80,
+				p.PeakRSSBytesLow, p.PeakRSSBytesHigh),
+			row("peak live", inBytes, p.PeakLiveBytes, p.PeakLiveBytesLow80, p.PeakLiveBytesHigh80,
+				p.PeakLiveBytesLow, p.PeakLiveBytesHigh),
+			row("makespan", inNanos, p.MakespanNS, p.MakespanNSLow80, p.MakespanNSHigh80,
+				p.MakespanNSLow, p.MakespanNSHigh),
+			row("proof interval", inNanos, p.ProofIntervalNS, p.ProofIntervalNSLow80,
+				p.ProofIntervalNSHigh80, p.ProofIntervalNSLow, p.ProofIntervalNSHigh),
+			row("rho", inRho, p.Rho, p.RhoLow80, p.RhoHigh80, p.RhoLow, p.RhoHigh),
+		},
+	}
+	if err := g.Write(ui.out, report.StyleOf(ui.out)); err != nil {
+		return err
+	}
+	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
+		fmt.Fprintf(ui.out, "  above %s  %s of the draws\n",
+			units.Bytes(*p.MemoryLimitBytes), units.Percent(*p.PeakOverLimitRatio))
+	}
+	printWhy(ui, p)
+	for _, warning := range p.Warnings {
+		ui.warn("%s", warning)
+	}
+	if p.Out != "" {
+		ui.note("wrote the median draw to %s", p.Out)
+	}
+	ui.note("numbers: %s", m.Source)
+	return nil
+}
+
+// printWhy prints what makes the peak, and how it grows.
+func printWhy(ui *tui, p *replay.Prediction) {
+	if text := why(p); text != nil {
+		fmt.Fprintf(ui.out, "  %s\n", *text)
+	}
+	if p.Growth != nil && p.Growth.Text != "" {
+		fmt.Fprintf(ui.out, "  %s\n", p.Growth.Text)
+	}
+}
+
+// pileUp is how many finished partitions wait, times the permits, before they are called a pile.
+const pileUp = 1
+
+// why says what makes the peak where finished partitions pile up in front of the GPU workers; nil
+// where they do not.
+func why(p *replay.Prediction) *string {
+	permits := p.QueueMaxItems["permits_held"]
+	backlog := p.QueueMaxItems["backlog"]
+	if p.Rho == nil || *p.Rho < 1 || permits == 0 || backlog < pileUp*permits {
+		return nil
+	}
+	release := p.Settings["permit_release"].Value
+	text := fmt.Sprintf("pile-up: rho is %.2f, synthesis offers more than the GPU side takes, and up to %d "+
+		"finished partitions wait in front of it", *p.Rho, backlog)
+	if release == pipeline.ReleaseSynthEnd {
+		text += ", which no permit bounds (permit_release=synth_end)"
+	} else {
+		text += fmt.Sprintf(", which permits (%d) and channel_capacity=%s bound", permits,
+			p.Settings["channel_capacity"].Value)
+	}
+	return &text
+}
