@@ -18,6 +18,7 @@ const (
 type length struct {
 	figures *figures
 	at      float64 // ns from the first submit, median
+	end     float64 // of the run, median
 	peak    spread
 }
 
@@ -59,14 +60,15 @@ func (a *answer) lengths(jobs ...int64) ([]length, error) {
 		}
 		at, _ := f.of(func(i int) float64 { return f.stats[i].PeakLiveNS })
 		peak, _ := f.of(f.peak)
-		out = append(out, length{figures: f, at: at.median, peak: peak})
+		end, _ := f.of(f.makespan)
+		out = append(out, length{figures: f, at: at.median, end: end.median, peak: peak})
 	}
 	return out, nil
 }
 
 // rate is by how much the peak rises from a run to one twice as long.
 func (g *Growth) rate(short, long *length) {
-	seconds := (long.at - short.at) / 1e9
+	seconds := (long.end - short.end) / 1e9
 	if seconds <= 0 {
 		return
 	}
