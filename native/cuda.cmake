@@ -29,3 +29,12 @@ add_library(highwater_native SHARED $<TARGET_OBJECTS:blst>)
 target_link_libraries(highwater_native PRIVATE shared device ${CMAKE_DL_LIBS})
 set_target_properties(highwater_native PROPERTIES LINKER_LANGUAGE CUDA)
 target_link_options(highwater_native PRIVATE ${link_options})
+
+# The tests of the C interface on a device: run where there is one.
+if(HW_TESTS)
+  add_executable(highwater_native_device_test test/main.cpp test/context_test.cpp test/arithmetic_test.cpp
+    test/prove_test.cpp $<TARGET_OBJECTS:blst>)
+  target_link_libraries(highwater_native_device_test PRIVATE settings highwater_native)
+  target_compile_definitions(highwater_native_device_test PRIVATE HW_TEST_BACKEND="cuda")
+  set_target_properties(highwater_native_device_test PROPERTIES BUILD_RPATH "$ORIGIN" LINKER_LANGUAGE CXX)
+endif()

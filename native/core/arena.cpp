@@ -16,13 +16,12 @@ uint64_t arena::rounded(uint64_t bytes) const {
 }
 
 arena::run arena::run_at(blocks::const_iterator first, uint32_t lane) const {
-    run r{first, 0, false};
+    run r{first, 0};
     for (; r.end != blocks_.end(); ++r.end) {
         const block& b = r.end->second;
         bool own = b.is == state::waiting && b.lane == lane && lane != none;
         if (b.is != state::free && !own) break;
         r.bytes += b.bytes;
-        r.waiting |= own;
     }
     return r;
 }
@@ -30,21 +29,24 @@ arena::run arena::run_at(blocks::const_iterator first, uint32_t lane) const {
 void* arena::alloc(uint64_t bytes, uint32_t lane) {
     bytes = rounded(bytes);
     auto best = blocks_.cend();
-    run chosen{best, UINT64_MAX, false};
+    run chosen{best, UINT64_MAX};
     for (auto it = blocks_.cbegin(); it != blocks_.cend();) {
         run r = run_at(it, lane);
         if (r.bytes >= bytes && r.bytes < chosen.bytes) best = it, chosen = r;
         it = r.end == it ? std::next(it) : r.end;
     }
     if (best == blocks_.cend()) return nullptr;
-    uint64_t at = best->first, rest = chosen.bytes - bytes;
-    blocks_.erase(best, chosen.end);
-    blocks_[at] = {bytes, state::used, lane};
-    // What is left over of a run with waiting parts is waiting as a whole: the safe answer.
-    if (rest) {
-        blocks_[at + bytes] = chosen.waiting ? block{rest, state::waiting, lane}
-                                             : block{rest, state::free, none};
+    const uint64_t at = best->first;
+    // Blocks are used up from the front; the last one's rest stays what it was.
+    for (auto it = blocks_.find(at); it != blocks_.end() && it->first < at + bytes;) {
+        const uint64_t end = it->first + it->second.bytes;
+        block rest = it->second;
+        it = blocks_.erase(it);
+        if (end <= at + bytes) continue;
+        rest.bytes = end - (at + bytes);
+        it = blocks_.emplace(at + bytes, rest).first;
     }
+    blocks_[at] = {bytes, state::used, lane};
     used_ += bytes;
     peak_ = std::max(peak_, used_);
     return base_ + at;
@@ -57,31 +59,24 @@ uint64_t arena::free(void* pointer, uint32_t lane) {
     used_ -= bytes;
     it->second.is = lane == none ? state::free : state::waiting;
     it->second.lane = lane;
-    merge(it);
+    absorb(it);
+    if (it != blocks_.begin()) absorb(std::prev(it));
     return bytes;
 }
 
 void arena::settle(uint32_t lane) {
-    for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
-        if (it->second.is == state::waiting && it->second.lane == lane) {
-            it->second = {it->second.bytes, state::free, none};
-        }
+    for (auto& [at, b] : blocks_) {
+        if (b.is == state::waiting && b.lane == lane) b = {b.bytes, state::free, none};
     }
-    for (auto it = blocks_.begin(); it != blocks_.end(); ++it) merge(it);
+    for (auto it = blocks_.begin(); it != blocks_.end(); ++it) absorb(it);
 }
 
-// Joins the block with free neighbours, if it is free itself.
-void arena::merge(blocks::iterator it) {
+// Joins a free block with the free ones behind it.
+void arena::absorb(blocks::iterator it) {
     if (it->second.is != state::free) return;
     for (auto next = std::next(it); next != blocks_.end() && next->second.is == state::free;) {
         it->second.bytes += next->second.bytes;
         next = blocks_.erase(next);
-    }
-    if (it == blocks_.begin()) return;
-    auto before = std::prev(it);
-    if (before->second.is == state::free) {
-        before->second.bytes += it->second.bytes;
-        blocks_.erase(it);
     }
 }
 

@@ -39,9 +39,9 @@ private:
     using blocks = std::map<uint64_t, block>; // by offset; they cover the range
 
     // The run of blocks that the lane could use as one, from `first` on.
-    struct run { blocks::const_iterator end; uint64_t bytes; bool waiting; };
+    struct run { blocks::const_iterator end; uint64_t bytes; };
     run run_at(blocks::const_iterator first, uint32_t lane) const;
-    void merge(blocks::iterator it);
+    void absorb(blocks::iterator it);
 
     char* const base_;
     const uint64_t bytes_, alignment_;

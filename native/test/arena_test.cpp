@@ -61,6 +61,7 @@ TEST(arena_keeps_a_lanes_blocks_until_it_settles) {
     CHECK(again == p);
     CHECK_EQUAL(a.largest(0), 2 * kib);
     CHECK_EQUAL(a.largest(1), 0u);
+    CHECK(!a.alloc(256, 1));
     a.settle(0);
     CHECK_EQUAL(a.largest(1), 2 * kib);
     a.free(again, 0);
@@ -70,12 +71,22 @@ TEST(arena_keeps_a_lanes_blocks_until_it_settles) {
     CHECK_EQUAL(a.largest(1), 4 * kib);
 }
 
+TEST(arena_leaves_others_the_rest_of_what_a_lane_uses_again) {
+    arena a(base, 8 * kib, 256);
+    void* p = a.alloc(kib, 0);
+    a.free(p, 0); // waits; the 7 KiB behind it are free
+    void* q = a.alloc(2 * kib, 0);
+    CHECK(q == p);
+    CHECK_EQUAL(a.largest(1), 6 * kib);
+    CHECK(a.alloc(6 * kib, 1));
+}
+
 // Random use by three lanes against a model: blocks never overlap, no lane gets another's unsettled
 // memory, and in the end all is one block.
 TEST(arena_random_use) {
     constexpr uint64_t bytes = 64 * kib;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        test::random r(seed);
+        test::random_source r(seed);
         arena a(base, bytes, 256);
         struct held { void* p; uint64_t bytes; uint32_t lane; };
         std::vector<held> live;

@@ -1,88 +1,11 @@
-// Fields, groups, transforms and sums against blst's own C interface, which shares no formula with the
-// templates under test.
-#include <cstring>
+// Fields, groups, transforms and sums against blst's own C interface.
+#include "reference.h"
 
-extern "C" {
-#include "../bindings/blst.h"
-}
-
-#include "fixture.h"
-
-namespace {
-
-using bytes = std::vector<uint8_t>;
-
-blst_fr random_fr(test::random& r) {
-    uint64_t limbs[4];
-    for (uint64_t& l : limbs) l = r.next();
-    limbs[3] >>= 2;
-    blst_fr x;
-    blst_fr_from_uint64(&x, limbs);
-    return x;
-}
-
-blst_fr small_fr(uint64_t v) {
-    uint64_t limbs[4] = {v, 0, 0, 0};
-    blst_fr x;
-    blst_fr_from_uint64(&x, limbs);
-    return x;
-}
-
-blst_fr minus(const blst_fr& a) {
-    blst_fr x;
-    blst_fr_cneg(&x, &a, true);
-    return x;
-}
-
-bool same(const void* a, const void* b, size_t n) { return memcmp(a, b, n) == 0; }
-
-// The two groups of blst behind one set of names.
-struct group1 {
-    static constexpr uint32_t tag = HW_G1;
-    using point = blst_p1;
-    using affine = blst_p1_affine;
-    static point generator() { return *blst_p1_generator(); }
-    static void add(point& a, const point& b) { blst_p1_add_or_double(&a, &a, &b); }
-    static void negate(point& a) { blst_p1_cneg(&a, true); }
-    static point multiple(const point& a, const blst_fr& s) {
-        blst_scalar k;
-        blst_scalar_from_fr(&k, &s);
-        point p;
-        blst_p1_mult(&p, &a, k.b, 255);
-        return p;
-    }
-    static affine to_affine(const point& p) {
-        affine a{};
-        if (!blst_p1_is_inf(&p)) blst_p1_to_affine(&a, &p);
-        return a;
-    }
-};
-struct group2 {
-    static constexpr uint32_t tag = HW_G2;
-    using point = blst_p2;
-    using affine = blst_p2_affine;
-    static point generator() { return *blst_p2_generator(); }
-    static void add(point& a, const point& b) { blst_p2_add_or_double(&a, &a, &b); }
-    static void negate(point& a) { blst_p2_cneg(&a, true); }
-    static point multiple(const point& a, const blst_fr& s) {
-        blst_scalar k;
-        blst_scalar_from_fr(&k, &s);
-        point p;
-        blst_p2_mult(&p, &a, k.b, 255);
-        return p;
-    }
-    static affine to_affine(const point& p) {
-        affine a{};
-        if (!blst_p2_is_inf(&p)) blst_p2_to_affine(&a, &p);
-        return a;
-    }
-};
-
-} // namespace
+using namespace test;
 
 TEST(fr_operations) {
     test::context context;
-    test::random r(1);
+    random_source r(1);
     std::vector<blst_fr> a{small_fr(0), small_fr(0), small_fr(1), minus(small_fr(1))}, b{small_fr(0), minus(small_fr(1)),
                            minus(small_fr(1)), minus(small_fr(1))};
     while (a.size() < 300) a.push_back(random_fr(r)), b.push_back(random_fr(r));
@@ -109,7 +32,7 @@ TEST(fr_operations) {
 
 TEST(fp_and_fp2_operations) {
     test::context context;
-    test::random r(2);
+    random_source r(2);
     std::vector<blst_fp2> a(100), b(100), out(100);
     for (auto* v : {&a, &b}) {
         for (blst_fp2& x : *v) {
@@ -154,7 +77,7 @@ TEST(fp_and_fp2_operations) {
 // Direct evaluation: y[k] = sum of x[j] (shift w^k)^j.
 TEST(transforms_against_direct_evaluation) {
     test::context context(test::config(4 * test::mib));
-    test::random r(3);
+    random_source r(3);
     for (uint32_t lg = 0; lg <= 5; lg++) {
         const size_t n = size_t(1) << lg;
         blst_fr root = small_fr(7), one = small_fr(1);
@@ -230,7 +153,7 @@ template <class G> void check_sum(hw_context* context, const sum_case<G>& c) {
 // Equal and opposite points, infinity, and the scalars that take odd paths.
 template <class G> void sums(uint64_t seed) {
     test::context context(test::config(16 * test::mib));
-    test::random r(seed);
+    random_source r(seed);
     const blst_fr zero = small_fr(0), one = small_fr(1);
     check_sum<G>(context, {});
     std::vector<typename G::point> p;
@@ -258,7 +181,7 @@ template <class G> void sums(uint64_t seed) {
 
 template <class G> void points(uint64_t seed) {
     test::context context(test::config(4 * test::mib));
-    test::random r(seed);
+    random_source r(seed);
     typename G::point p = G::multiple(G::generator(), random_fr(r)), q = G::multiple(p, random_fr(r));
     typename G::point np = p, infinity{};
     G::negate(np);
@@ -281,7 +204,7 @@ template <class G> void points(uint64_t seed) {
 
 template <class G> void fixed(uint64_t seed) {
     test::context context(test::config(64 * test::mib));
-    test::random r(seed);
+    random_source r(seed);
     std::vector<blst_fr> s{small_fr(0), small_fr(1), minus(small_fr(1)), small_fr(255), small_fr(256)};
     while (s.size() < 12) s.push_back(random_fr(r));
     typename G::point base = G::multiple(G::generator(), random_fr(r));

@@ -17,9 +17,9 @@ struct registered {
 };
 
 // splitmix64: the same numbers everywhere.
-class random {
+class random_source {
 public:
-    explicit random(uint64_t seed) : state_(seed) {}
+    explicit random_source(uint64_t seed) : state_(seed) {}
     uint64_t next() {
         uint64_t x = state_ += 0x9e3779b97f4a7c15ull;
         x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
