@@ -156,10 +156,10 @@ func (j *judge) decide(r *Row, p, corrected float64, tested int) {
 func (j *judge) decideByFloor(r *Row) {
 	floor := j.floor(r.Metric)
 	r.FloorRatio = &floor
-	switch effect := r.effect(); {
+	switch {
 	case *r.Delta == 0:
 		r.Verdict = Neutral
-	case effect > floor && r.matters():
+	case r.spread() > floor && r.matters():
 		r.Verdict = r.direction()
 	case !r.matters() && floor <= r.ThresholdRatio:
 		r.Verdict = Neutral
@@ -178,6 +178,15 @@ func (r *Row) effect() float64 {
 		return 0
 	}
 	return math.Inf(1)
+}
+
+// spread is how many times the larger side is the smaller, minus 1: what floors are held against,
+// since twice and half are as far from equal. From nothing to something is beyond any.
+func (r *Row) spread() float64 {
+	if r.DeltaRatio == nil || *r.DeltaRatio <= -1 {
+		return math.Inf(1)
+	}
+	return max(1+*r.DeltaRatio, 1/(1+*r.DeltaRatio)) - 1
 }
 
 // matters says that the change reaches its threshold, and the grain of what is measured.

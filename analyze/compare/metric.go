@@ -79,7 +79,7 @@ var quantities = []quantity{
 	{DevicePeak, "device peak", true, true, 0.01, 0.25, pageBytes},
 	{StageTime, "stage", true, false, 0.02, 0.50, microsNS},
 	{ClassPeak, "class peak", true, false, 0.01, 0.50, pageBytes},
-	{ClassArea, "class GiB·s", true, false, 0.03, 0.60, tinyGiBSec},
+	{ClassArea, "class held", true, false, 0.03, 0.60, tinyGiBSec},
 
 	{StageCPU, "stage CPU", false, false, 0.02, 0.50, microsNS},
 	{OpTime, "operation", false, false, 0.02, 1.00, microsNS},

@@ -23,7 +23,7 @@ type NoiseFloor struct {
 // MetricFloor is the floor of one metric.
 type MetricFloor struct {
 	Metric
-	FloorRatio float64 `json:"floor_ratio"`
+	FloorRatio float64 `json:"floor_ratio"` // the larger side over the smaller, minus 1
 }
 
 const (
@@ -59,7 +59,7 @@ func LearnNoise(runs []*Run, n1, n2 int) (*NoiseFloor, error) {
 		Factor: noiseFactor(draws, scale, metrics),
 	}
 	for j, m := range metrics {
-		f.Floors = append(f.Floors, MetricFloor{m, f.Factor * scale[j]})
+		f.Floors = append(f.Floors, MetricFloor{m, math.Expm1(f.Factor * scale[j])})
 	}
 	return f, nil
 }
@@ -76,7 +76,7 @@ func commonMetrics(runs []*Run) []Metric {
 	return list
 }
 
-// drawDifferences is the relative difference of the medians of two random sides, by metric, for
+// drawDifferences is the logarithm of the ratio of the medians of two random sides, by metric, for
 // each draw.
 func drawDifferences(runs []*Run, metrics []Metric, n1, n2 int) [][]float64 {
 	rng := rand.New(rand.NewPCG(noiseSeed, uint64(len(runs))))
@@ -96,13 +96,23 @@ func drawDifferences(runs []*Run, metrics []Metric, n1, n2 int) [][]float64 {
 			for i := range b {
 				b[i] = runs[order[n1+i]].Values[m]
 			}
-			if r := ratioOf(median(b), median(a)); r != nil {
-				d[j] = *r
-			}
+			d[j] = logRatio(median(b), median(a))
 		}
 		draws[k] = d
 	}
 	return draws
+}
+
+// logRatio is the logarithm of a over b; where one of them is 0 there is no ratio, and it says as
+// much as a factor of e either way.
+func logRatio(a, b float64) float64 {
+	switch {
+	case a == b:
+		return 0
+	case a <= 0 || b <= 0:
+		return 1
+	}
+	return math.Log(a / b)
 }
 
 // noiseFactor is the quantile of the largest scaled difference over the outcomes, and at least what

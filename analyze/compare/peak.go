@@ -15,7 +15,9 @@ import (
 type peakMakeup struct {
 	live  int64
 	cells map[cellKey]cell
-	whole bool // owners could not be told apart: all cells are everyone's
+	// bytes by class and the stage that allocated them or was handed them
+	stages map[[2]string]int64
+	whole  bool // owners could not be told apart: all cells are everyone's
 }
 
 type cellKey struct {
@@ -26,7 +28,10 @@ type cellKey struct {
 type cell struct{ bytes, buffers, made int64 }
 
 func makeupOf(l *memory.Ledger, t *memory.Tally, classes *classObserver) peakMakeup {
-	p := peakMakeup{live: t.Peak.LiveBytes, cells: map[cellKey]cell{}, whole: classes.made.full}
+	p := peakMakeup{
+		live: t.Peak.LiveBytes, cells: map[cellKey]cell{}, stages: map[[2]string]int64{},
+		whole: classes.made.full,
+	}
 	l.AtPeak(t, func(x memory.OwnedAtPeak) {
 		k := cellKey{ownerKey{classes.jobs.rank(x.Job), x.Partition}, x.Class}
 		if p.whole {
@@ -36,18 +41,15 @@ func makeupOf(l *memory.Ledger, t *memory.Tally, classes *classObserver) peakMak
 		c.bytes += x.Bytes
 		c.buffers += x.Buffers
 		p.cells[k] = c
+		p.stages[[2]string{x.Class, x.Stage}] += x.Bytes
 	})
 	for k, n := range classes.made.byKey {
-		p.cells[cellKey{k.owner, classes.order[k.class].class}] = p.cells[cellKey{
-			k.owner, classes.order[k.class].class,
-		}].withMade(int64(n))
+		key := cellKey{k.owner, classes.order[k.class].class}
+		c := p.cells[key]
+		c.made += int64(n)
+		p.cells[key] = c
 	}
 	return p
-}
-
-func (c cell) withMade(n int64) cell {
-	c.made += n
-	return c
 }
 
 // merged adds the cells of all owners up.
@@ -55,7 +57,7 @@ func (p peakMakeup) merged() peakMakeup {
 	if p.whole {
 		return p
 	}
-	m := peakMakeup{live: p.live, cells: map[cellKey]cell{}, whole: true}
+	m := peakMakeup{live: p.live, cells: map[cellKey]cell{}, stages: p.stages, whole: true}
 	for k, c := range p.cells {
 		k.owner = everyone
 		s := m.cells[k]
@@ -86,6 +88,7 @@ type PeakSplit struct {
 //   - size: buffers alive at both peaks that are larger or smaller.
 type ClassTerm struct {
 	Class         string `json:"class"`
+	Stage         string `json:"stage"` // the stage with most of its change; "" where none is known
 	BaseBuffers   int64  `json:"base_buffers"`
 	NewBuffers    int64  `json:"new_buffers"`
 	BaseBytes     int64  `json:"base_bytes"`
@@ -124,6 +127,7 @@ func splitPeaks(base, next peakMakeup) PeakSplit {
 		s.Unattributed -= next.cells[k].bytes - base.cells[k].bytes
 	}
 	for _, t := range terms {
+		t.Stage = movedStage(base.stages, next.stages, t.Class)
 		if t.BaseBytes != 0 || t.NewBytes != 0 {
 			s.Classes = append(s.Classes, *t)
 		}
@@ -170,6 +174,20 @@ func (t *ClassTerm) add(base, next cell) {
 	t.CountBytes += count
 	t.SizeBytes += size
 	t.LifetimeBytes += lifetime
+}
+
+// movedStage is the stage whose bytes of the class differ most between two peaks.
+func movedStage(base, next map[[2]string]int64, class string) (stage string) {
+	most := int64(0)
+	for _, side := range []map[[2]string]int64{base, next} {
+		for k := range side {
+			moved := abs(next[k] - base[k])
+			if k[0] == class && (moved > most || moved == most && moved > 0 && k[1] < stage) {
+				stage, most = k[1], moved
+			}
+		}
+	}
+	return stage
 }
 
 // worth is what n of the cell's buffers hold.

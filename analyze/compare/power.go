@@ -35,8 +35,12 @@ type Power struct {
 	// the bank is too small for that
 	SingleFalseRatio *float64      `json:"single_false_regression_ratio"`
 	Effects          []EffectPower `json:"effects"`
-	Noise            []MetricNoise `json:"noise"`
-	Comparable       []Difference  `json:"differences"` // between runs of the bank: should be none
+	// Curve is the share of comparisons that find a shift amid normal noise of so much, at the
+	// level that Holm leaves the smallest p-value of the bank's outcomes
+	Curve      []NoiseCurve  `json:"curve"`
+	Tested     int           `json:"tested"` // the bank's outcomes that vary
+	Noise      []MetricNoise `json:"noise"`
+	Comparable []Difference  `json:"differences"` // between runs of the bank: should be none
 }
 
 // MetricNoise is how much an outcome varies over the bank.
@@ -62,6 +66,12 @@ type EffectPower struct {
 type PowerPoint struct {
 	EffectRatio float64 `json:"effect_ratio"` // of one_more_buffer: 1 buffer
 	FoundRatio  float64 `json:"found_ratio"`
+}
+
+// NoiseCurve is the power against effect at one level of noise.
+type NoiseCurve struct {
+	NoiseRatio float64      `json:"noise_ratio"`
+	Points     []PowerPoint `json:"points"`
 }
 
 // PowerOptions choose what Measure does. The zero value is 10 runs a side, 400 resamples, seed 1.
@@ -186,25 +196,34 @@ func effectsFor(r *Run, d *trace.Data, sizes []float64) (list []injected) {
 			list = append(list, injected{EffectStageTime, stage, size, []Metric{{StageTime, stage}}})
 		}
 	}
-	for _, class := range largestClasses(r, d) {
-		for _, size := range sizes {
-			list = append(list,
-				injected{EffectLifetime, class, size, []Metric{{ClassArea, class}}},
-				injected{EffectSize, class, size, []Metric{{ClassPeak, class}, {ClassArea, class}}})
+	for _, kind := range []string{EffectLifetime, EffectSize, EffectOneMore} {
+		for _, class := range largestClasses(r, d, kind) {
+			targets := []Metric{{ClassPeak, class}, {ClassArea, class}, {PeakLive, ""}}
+			tried := sizes
+			switch kind {
+			case EffectLifetime:
+				targets = targets[1:2]
+			case EffectSize:
+				targets = targets[:2]
+			default:
+				tried = []float64{1}
+			}
+			for _, size := range tried {
+				list = append(list, injected{kind, class, size, targets})
+			}
 		}
-		list = append(list, injected{EffectOneMore, class, 1,
-			[]Metric{{ClassPeak, class}, {ClassArea, class}, {PeakLive, ""}}})
 	}
 	return list
 }
 
-func largestClasses(r *Run, d *trace.Data) []string {
+// largestClasses are the classes that the kind of effect can be edited into, those with most bytes.
+func largestClasses(r *Run, d *trace.Data, kind string) []string {
 	var classes []string
 	for m := range r.Values {
 		if m.Name != ClassArea {
 			continue
 		}
-		if _, err := inject.OneMore(d, m.Subject); err == nil {
+		if _, err := (injected{kind: kind, subject: m.Subject, ratio: 0.01}).apply(d); err == nil {
 			classes = append(classes, m.Subject)
 		}
 	}
@@ -238,7 +257,39 @@ func (b *bank) measure() *Power {
 	for i := range p.Effects {
 		p.Effects[i].smallest()
 	}
+	for _, n := range p.Noise {
+		if n.NoiseRatio != nil && *n.NoiseRatio > 0 {
+			p.Tested++
+		}
+	}
+	for _, noise := range curveNoise {
+		p.Curve = append(p.Curve, b.curve(noise, Alpha/float64(max(p.Tested, 1))))
+	}
 	return p
+}
+
+// curveNoise is the levels of noise of the curve.
+var curveNoise = []float64{0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.10, 0.20}
+
+// curve draws normal noise and shifts one side by each effect.
+func (b *bank) curve(noise, alpha float64) NoiseCurve {
+	c := NoiseCurve{NoiseRatio: noise, Points: []PowerPoint{}}
+	rng := b.draw("curve " + strconv.FormatFloat(noise, 'g', -1, 64))
+	base, next := make([]float64, b.opts.Side), make([]float64, b.opts.Side)
+	for _, size := range b.opts.Sizes {
+		found := 0
+		for range b.opts.Resamples {
+			for i := range base {
+				base[i] = 1 + noise*rng.NormFloat64()
+				next[i] = (1 + size) * (1 + noise*rng.NormFloat64())
+			}
+			if p, _ := uTest(sample(base), sample(next)); p <= alpha && median(next) > median(base) {
+				found++
+			}
+		}
+		c.Points = append(c.Points, PowerPoint{size, float64(found) / float64(b.opts.Resamples)})
+	}
+	return c
 }
 
 func valuesOfRuns(runs []*Run, m Metric) []float64 {

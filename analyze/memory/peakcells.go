@@ -4,6 +4,7 @@ package memory
 type OwnedAtPeak struct {
 	Job, Partition int64
 	Class          string
+	Stage          string // that allocated the bytes or was handed them
 	Bytes, Buffers int64
 }
 
@@ -14,7 +15,7 @@ func (l *Ledger) AtPeak(t *Tally, visit func(OwnedAtPeak)) {
 	t.atPeak(func(k cellKey, a amounts) {
 		visit(OwnedAtPeak{
 			Job: k.owner.Job, Partition: k.owner.Partition, Class: l.words.text[k.class],
-			Bytes: a.bytes, Buffers: a.buffers,
+			Stage: l.words.text[k.stage], Bytes: a.bytes, Buffers: a.buffers,
 		})
 	})
 }

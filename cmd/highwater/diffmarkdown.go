@@ -128,7 +128,7 @@ func (w *lineWriter) markdownSplit(s *compare.PeakSplit) {
 	for i := range s.Classes {
 		if t := &s.Classes[i]; t.DeltaBytes != 0 || hasTerm(t) {
 			rows = append(rows, []string{
-				t.Class, fmt.Sprintf("%d → %d", t.BaseBuffers, t.NewBuffers),
+				t.Class, t.Stage, fmt.Sprintf("%d → %d", t.BaseBuffers, t.NewBuffers),
 				units.SignedBytes(t.DeltaBytes), units.SignedBytes(t.CountBytes),
 				units.SignedBytes(t.SizeBytes), units.SignedBytes(t.LifetimeBytes),
 			})
@@ -140,7 +140,7 @@ func (w *lineWriter) markdownSplit(s *compare.PeakSplit) {
 	w.line("<details><summary>Peak live of %s: %s → %s (%s), by class</summary>", cellText(s.Space),
 		units.Bytes(s.BaseBytes), units.Bytes(s.NewBytes), units.SignedBytes(s.DeltaBytes))
 	w.blank()
-	w.table([]string{"class", "buffers", "change", "of count", "of size", "of lifetime"}, rows)
+	w.table([]string{"class", "stage", "buffers", "change", "of count", "of size", "of lifetime"}, rows)
 	w.line("</details>")
 	w.blank()
 }

@@ -54,6 +54,7 @@ func printPower(ui *tui, p *compare.Power) error {
 	}
 	w.grid(noiseGrid(p))
 	w.grid(powerGrid(p))
+	w.grid(curveGrid(p))
 	failures := p.Failures()
 	for _, f := range failures {
 		w.paragraph("short of what is asked: %s", f)
@@ -110,7 +111,27 @@ func powerGrid(p *compare.Power) report.Grid {
 	return g
 }
 
+// curveGrid is power against effect and noise, for normal noise.
+func curveGrid(p *compare.Power) report.Grid {
+	g := report.Grid{
+		Title: fmt.Sprintf("the same for normal noise, %d runs a side, %d outcomes tested", p.Side,
+			p.Tested),
+		Header: []string{"noise"},
+	}
+	for i, c := range p.Curve {
+		row := []string{percentOf(c.NoiseRatio)}
+		for _, pt := range c.Points {
+			if i == 0 {
+				g.Header = append(g.Header, percentOf(pt.EffectRatio))
+			}
+			row = append(row, strconv.FormatFloat(pt.FoundRatio, 'f', 2, 64))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
 // percentOf is a percentage with as many digits as it needs: 5 %, 7.5 %, 0.3 %.
 func percentOf(r float64) string {
-	return strconv.FormatFloat(100*r, 'g', 2, 64) + " %"
+	return strconv.FormatFloat(100*r, 'g', 3, 64) + " %"
 }

@@ -245,12 +245,13 @@ func (w *lineWriter) split(s *compare.PeakSplit) {
 	g := report.Grid{
 		Title: fmt.Sprintf("peak live of %s: %s -> %s (%s), by class", s.Space,
 			units.Bytes(s.BaseBytes), units.Bytes(s.NewBytes), units.SignedBytes(s.DeltaBytes)),
-		Header: []string{"", "buffers", "change", "of count", "of size", "of lifetime"},
+		Header: []string{"", "stage", "buffers", "change", "of count", "of size", "of lifetime"},
+		Left:   []int{1},
 	}
 	for i := range s.Classes {
 		if t := &s.Classes[i]; t.DeltaBytes != 0 || hasTerm(t) {
 			g.Rows = append(g.Rows, []string{
-				t.Class, fmt.Sprintf("%d -> %d", t.BaseBuffers, t.NewBuffers),
+				t.Class, t.Stage, fmt.Sprintf("%d -> %d", t.BaseBuffers, t.NewBuffers),
 				units.SignedBytes(t.DeltaBytes), units.SignedBytes(t.CountBytes),
 				units.SignedBytes(t.SizeBytes), units.SignedBytes(t.LifetimeBytes),
 			})
@@ -258,7 +259,7 @@ func (w *lineWriter) split(s *compare.PeakSplit) {
 	}
 	if s.Unattributed != 0 {
 		g.Rows = append(g.Rows, []string{
-			"unattributed", "", units.SignedBytes(s.Unattributed), "", "", "",
+			"unattributed", "", "", units.SignedBytes(s.Unattributed), "", "", "",
 		})
 	}
 	w.grid(g)

@@ -107,11 +107,11 @@ func BufferSize(d *trace.Data, class string, ratio float64) (*trace.Data, error)
 		}
 		before := last[e.BufferID]
 		e.CapacityBytes, e.ResidentBytes = grown(e.CapacityBytes), grown(e.ResidentBytes)
-		if e.Event == trace.EventAlloc || e.Event == trace.EventResize {
-			e.DeltaBytes = e.CapacityBytes - before.capacity
-		}
-		if e.Event == trace.EventFree {
-			e.DeltaBytes = -before.capacity
+		switch e.Event {
+		case trace.EventAlloc, trace.EventResize:
+			e.DeltaBytes = max(e.CapacityBytes, 0) - max(before.capacity, 0) // null is no bytes
+		case trace.EventFree:
+			e.DeltaBytes = -max(before.capacity, 0)
 		}
 		if e.DeltaResidentBytes != trace.Null {
 			e.DeltaResidentBytes = residentDelta(e, before.resident)
@@ -138,8 +138,24 @@ func noBuffer(class string) error {
 	return fmt.Errorf("inject: jobs have no top-level buffer of class %s that is freed", class)
 }
 
-// classBuffers are the top-level buffers that are allocated as class for a job, hold something and
-// are freed.
+// endingBuffers are the top-level buffers of jobs that are of the class when they are freed: an
+// in-place NTT makes an h of what was allocated as a.
+func endingBuffers(d *trace.Data, class string) map[int64]bool {
+	now, of := map[int64]string{}, map[int64]bool{}
+	for i := range d.Buffers {
+		e := &d.Buffers[i]
+		switch {
+		case e.Event == trace.EventAlloc && e.ParentID == 0 && e.Job >= 0,
+			e.Event == trace.EventReclass && now[e.BufferID] != "":
+			now[e.BufferID] = e.Class
+		case e.Event == trace.EventFree && now[e.BufferID] == class:
+			of[e.BufferID] = true
+		}
+	}
+	return of
+}
+
+// classBuffers are the top-level buffers that are allocated as class for a job and are freed.
 func classBuffers(d *trace.Data, class string) map[int64]bool {
 	of, freed := map[int64]bool{}, map[int64]bool{}
 	for i := range d.Buffers {
@@ -155,11 +171,11 @@ func classBuffers(d *trace.Data, class string) map[int64]bool {
 	return of
 }
 
-// Lifetime makes every top-level buffer of the class live longer by ratio, but not beyond the end
-// of the trace.
+// Lifetime makes every top-level buffer that is of the class in the end live longer by ratio, but
+// not beyond the end of the trace.
 func Lifetime(d *trace.Data, class string, ratio float64) (*trace.Data, error) {
 	c := clone(d)
-	of := classBuffers(c, class)
+	of := endingBuffers(c, class)
 	if len(of) == 0 {
 		return nil, noBuffer(class)
 	}
