@@ -22,7 +22,10 @@ import (
 //  2. A stage counts where both thirds have min_runs and the loads are min_load_rise threads apart.
 //  3. A finding needs two stages or more that stretch by min_stretch, making up min_agreement of
 //     the compared stages' time.
-//  4. What they share is said only as far as the counters show it: the CPUs, where the process used
+//  4. Apart from that (check cpu_short): a stage whose runs own their threads is off the CPU for what
+//     its own time exceeds its CPU time by. It counts where that is min_wall_over_cpu and the
+//     stages under way asked for more threads than there are CPUs meanwhile.
+//  5. What they share is said only as far as the counters show it: the CPUs, where the process used
 //     nearly all of them; else memory bandwidth or caches are suspected, and named as such.
 type oversubscription struct{}
 
@@ -59,6 +62,11 @@ func (oversubscription) Doc() Doc {
 				Name: overName + ".min_agreement", Default: 0.8,
 				Meaning: "share of the compared stages' time that stretches",
 				Source:  "one stage alone has a cause of its own",
+			},
+			{
+				Name: overName + ".min_wall_over_cpu", Default: 1.5,
+				Meaning: "own time over CPU time of stages that own their threads",
+				Source:  "reasoned: half as long again is more than interrupts and faults take",
 			},
 			{
 				Name: overName + ".busy_ratio", Default: 0.85,
@@ -106,12 +114,25 @@ func (p *overPass) Finish(s *Summary, _ *memory.Report) Outcome {
 			all = append(all, x)
 		}
 	}
-	if len(all) < 2 {
+	short, measured := p.shortOfCPU()
+	if len(all) < 2 && !measured {
 		return Outcome{
-			NotApplicable: "fewer than two stages ran often enough at loads that differ: whether " +
-				"they stretch together is not known",
+			NotApplicable: "fewer than two stages ran often enough at loads that differ, and none " +
+				"measured its CPU time: whether they stretch together is not known",
 		}
 	}
+	var found []Finding
+	if agreement, ok := p.together(all); ok {
+		found = append(found, p.finding(s, all, agreement, short))
+	} else if short != nil {
+		found = append(found, *p.shortFinding(s, short))
+	}
+	return Outcome{Findings: found}
+}
+
+// together says whether the compared stages stretch, and what share of their time agrees. It orders
+// them, those with the most time first.
+func (p *overPass) together(all []stretched) (agreement float64, ok bool) {
 	var slow, total float64
 	n := 0
 	for _, x := range all {
@@ -121,13 +142,88 @@ func (p *overPass) Finish(s *Summary, _ *memory.Report) Outcome {
 			n++
 		}
 	}
-	if n < 2 || slow < p.limit("min_agreement")*total {
-		return Outcome{}
-	}
 	slices.SortFunc(all, func(a, b stretched) int {
 		return cmp.Or(cmp.Compare(b.totalNS, a.totalNS), cmp.Compare(a.stage, b.stage))
 	})
-	return Outcome{Findings: []Finding{p.finding(s, all, slow/total)}}
+	return ratio(slow, total), n >= 2 && slow >= p.limit("min_agreement")*total
+}
+
+// offCPU is a stage that waits for a CPU.
+type offCPU struct {
+	stage         string
+	runs          int
+	ownNS, cpuNS  float64
+	demand        float64 // threads of all stages, in the mean over its runs
+	wallOverRatio float64
+}
+
+// shortOfCPU finds the stage that was off the CPU the longest; measured says whether any stage owns
+// its threads.
+func (p *overPass) shortOfCPU() (short *offCPU, measured bool) {
+	f := p.in.facts
+	of := make([]offCPU, len(f.stages)+1)
+	for i := range f.runs {
+		r := &f.runs[i]
+		if r.job < 0 || r.cpuNS == trace.Null || r.cpuNS <= 0 {
+			continue
+		}
+		x := &of[r.stage]
+		x.runs++
+		x.ownNS += float64(r.ownNS)
+		x.cpuNS += float64(r.cpuNS)
+		x.demand += float64(r.load+r.threads) * float64(r.ownNS)
+	}
+	cpus := float64(f.manifest.Host.CPUs)
+	for i := range of {
+		x := &of[i]
+		if float64(x.runs) < p.limit("min_runs") || x.ownNS <= 0 || cpus <= 0 {
+			continue
+		}
+		measured = true
+		x.stage, x.demand = f.stageName(uint16(i)), x.demand/x.ownNS
+		x.wallOverRatio = x.ownNS / x.cpuNS
+		if x.wallOverRatio >= p.limit("min_wall_over_cpu") && x.demand > cpus &&
+			(short == nil || x.ownNS-x.cpuNS > short.ownNS-short.cpuNS) {
+			short = x
+		}
+	}
+	return short, measured
+}
+
+func (p *overPass) shortFinding(s *Summary, x *offCPU) *Finding {
+	f := p.in.facts
+	cpus := f.manifest.Host.CPUs
+	n := Numbers{
+		{"own_time_ns", x.ownNS},
+		{"cpu_time_ns", x.cpuNS},
+		{"own_over_cpu_ratio", x.wallOverRatio},
+		{"mean_demand_threads", x.demand},
+		{"peak_demand_threads", f.peak},
+		{"cpus", float64(cpus)},
+		{"runs", float64(x.runs)},
+	}
+	who := "this process's own stages took them"
+	use, ok := f.busy()
+	switch {
+	case !ok:
+		who = "who had them the trace does not show: it has no CPU samples"
+	case use < p.limit("busy_ratio"):
+		who = fmt.Sprintf("this process got %.0f %% of them, so others (processes, the hypervisor) "+
+			"had the rest", 100*use)
+	}
+	if ok {
+		n = append(n, Number{"cpu_use_ratio", use})
+	}
+	return &Finding{
+		Check: "cpu_short", Severity: Warning,
+		Sentence: fmt.Sprintf(
+			"%s took %s for %s of CPU time: its threads waited for a CPU most of the time, while all "+
+				"stages asked for %s threads in the mean on %s; %s.",
+			x.stage, units.Nanos(int64(x.ownNS)), units.Nanos(int64(x.cpuNS)), Plain(x.demand),
+			count(cpus, "CPU"), who),
+		Evidence: Evidence{Numbers: append(n, stealOf(f)...)},
+		WhatIf:   fewerWorkers(s, f),
+	}
 }
 
 func (p *overPass) compare(stage string, runs []stageRun) (stretched, bool) {
@@ -177,9 +273,9 @@ func (f *facts) busy() (float64, bool) {
 	return used * 1e9 / (float64(end-begin) * float64(f.manifest.Host.CPUs)), true
 }
 
-func (p *overPass) finding(s *Summary, all []stretched, agreement float64) Finding {
+func (p *overPass) finding(s *Summary, all []stretched, agreement float64, short *offCPU) Finding {
 	f := p.in.facts
-	f1 := Finding{Severity: Warning}
+	f1 := Finding{Check: "stages_stretch", Severity: Warning}
 	n := Numbers{
 		{"stages", float64(len(all))},
 		{"agreement_ratio", agreement},
@@ -199,28 +295,44 @@ func (p *overPass) finding(s *Summary, all []stretched, agreement float64) Findi
 	}
 	stretch := weighted / total
 	n = append(n, Number{"stretch_ratio", stretch})
-	why := "what they share the trace does not show: it has no CPU samples"
-	if use, ok := f.busy(); ok {
-		cpus := f.manifest.Host.CPUs
-		n = append(n, Number{"cpus", float64(cpus)}, Number{"cpu_use_ratio", use})
-		why = fmt.Sprintf("the CPUs were used to %.0f %% only, so memory bandwidth or caches are "+
-			"suspected; no counter of the trace shows them", 100*use)
-		if use >= p.limit("busy_ratio") {
-			why = fmt.Sprintf("they share %s, used to %.0f %%, and ask for up to %s threads",
-				count(cpus, "CPU"), 100*use, Plain(f.peak))
-		}
-	}
+	why, more := p.shared(short)
+	n = append(n, more...)
 	n = append(n, stealOf(f)...)
 	if s.Rho != nil {
 		n = append(n, Number{"rho", *s.Rho})
 	}
 	f1.Evidence = Evidence{Numbers: n, Tables: []Table{t}}
-	f1.Sentence = fmt.Sprintf("All stages stretch together: %s takes %s at low load and %s at high "+
+	f1.Sentence = fmt.Sprintf("Stages stretch together: %s takes %s at low load and %s at high "+
 		"load, and %s do likewise (%.2f times in the mean); %s.",
 		all[0].stage, units.Nanos(int64(all[0].lowNS)), units.Nanos(int64(all[0].highNS)),
 		count(len(all)-1, "other stage"), stretch, why)
 	f1.WhatIf = fewerWorkers(s, f)
 	return f1
+}
+
+// shared says what the stages share, as far as the counters show it.
+func (p *overPass) shared(short *offCPU) (why string, n Numbers) {
+	f := p.in.facts
+	cpus := f.manifest.Host.CPUs
+	use, ok := f.busy()
+	if ok {
+		n = Numbers{{"cpus", float64(cpus)}, {"cpu_use_ratio", use}}
+	}
+	switch {
+	case ok && use >= p.limit("busy_ratio"):
+		why = fmt.Sprintf("they share %s, used to %.0f %%, and ask for up to %s threads",
+			count(cpus, "CPU"), 100*use, Plain(f.peak))
+	case short != nil && ok:
+		why = fmt.Sprintf("they wait for a CPU (%s was on one for %.0f %% of its time) although this "+
+			"process used %.0f %% of %s: others had the rest", short.stage,
+			100*short.cpuNS/short.ownNS, 100*use, count(cpus, "CPU"))
+	case ok:
+		why = fmt.Sprintf("the CPUs were used to %.0f %% only, so memory bandwidth or caches are "+
+			"suspected; no counter of the trace shows them", 100*use)
+	default:
+		why = "what they share the trace does not show: it has no CPU samples"
+	}
+	return why, n
 }
 
 // stealOf is the time that the hypervisor gave to others, where it was sampled.

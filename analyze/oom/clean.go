@@ -105,6 +105,21 @@ func contains(list []string, s string) bool {
 	return false
 }
 
+// spread writes a status in one line of JSON (docker inspect, kubectl get -o json) over several, as
+// those programs print it: it is read line by line.
+func spread(b []byte) []byte {
+	t := bytes.TrimSpace(b)
+	if len(t) == 0 || t[0] != '{' && t[0] != '[' ||
+		!bytes.Contains(t, []byte("OOMKilled")) && !bytes.Contains(t, []byte(`xitCode"`)) || !json.Valid(t) {
+		return b
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, t, "", " ") != nil {
+		return b
+	}
+	return out.Bytes()
+}
+
 // jsonMessages are the keys under which logs keep a line's text; jsonTimes those of its time.
 var (
 	jsonMessages = []string{"MESSAGE", "log", "message", "msg", "textPayload", "line", "@message"}

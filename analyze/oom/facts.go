@@ -18,7 +18,7 @@ func factLine(t string) bool {
 		}
 	}
 	return strings.Contains(t, "free -") || strings.Contains(t, "slot_size ") || strings.Contains(t, " Aborted ") ||
-		strings.Contains(t, "mem avail:") || strings.Contains(t, "--max-old-space-size=") ||
+		strings.Contains(t, "mem avail:") || strings.Contains(t, "Mark-") && strings.Contains(t, " -> ") || strings.Contains(t, "--max-old-space-size=") ||
 		(strings.Contains(t, "RAM") || strings.Contains(t, "used")) && strings.ContainsAny(t, "0123456789") && strings.Contains(t, "B")
 }
 
@@ -41,7 +41,9 @@ func (f *facts) read(msg string) {
 			f.numbers["slot_bytes"] = n
 		}
 	case strings.Contains(t, " Aborted "):
-		f.readAborted(t)
+		f.aborted = readDeath(t, "aborted")
+	case strings.Contains(t, "Mark-"):
+		f.readV8(t)
 	case isMeminfo(t):
 		f.readMeminfo(t)
 	default:
@@ -109,17 +111,40 @@ func (f *facts) readEarlyoom(t string) {
 	f.swapFree, f.swapTotal = total("swap free: ")
 }
 
-func (f *facts) readAborted(t string) {
-	before, after, _ := strings.Cut(t, " Aborted ")
+// readDeath reads a shell's report of how a command ended: its pid and the command behind the word.
+func readDeath(t, how string) *deathLine {
+	i := indexFold(t, " "+how)
+	if i < 0 {
+		return nil
+	}
+	before, after := strings.TrimSpace(t[:i]), strings.Replace(t[i+1+len(how):], "(core dumped)", "", 1)
 	pid := before[strings.LastIndexByte(before, ' ')+1:]
 	if _, rest, ok := cutDigits(pid, 1, 10); !ok || rest != "" {
-		return
+		return nil
 	}
 	for _, w := range strings.Fields(after) {
 		if w != "sudo" && !strings.HasPrefix(w, "(") && !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
-			f.aborted = &abortLine{atoi(pid), w[strings.LastIndexByte(w, '/')+1:]}
-			return
+			return &deathLine{atoi(pid), w[strings.LastIndexByte(w, '/')+1:]}
 		}
+	}
+	return nil
+}
+
+// readV8 reads "Mark-sweep 4043.9 (4130.0) -> 4042.9 (4133.2) MB" of V8's last collections: what was
+// used after it, and the heap.
+func (f *facts) readV8(t string) {
+	_, after, _ := strings.Cut(t, " -> ")
+	used, rest, ok := strings.Cut(after, " (")
+	heap, rest, ok2 := strings.Cut(rest, ") MB")
+	_ = rest
+	if !ok || !ok2 {
+		return
+	}
+	if n, ok := cutSize(used + " MiB"); ok {
+		f.numbers["heap_used_bytes"] = n
+	}
+	if n, ok := cutSize(heap + " MiB"); ok {
+		f.numbers["heap_bytes"] = n
 	}
 }
 

@@ -17,6 +17,7 @@ var killerRules = []struct {
 	{"sending sigkill to process", readEarlyoom},
 	{"lowmemorykiller", readLmkd},
 	{" to free ", readLmkd},
+	{"system oom encountered", readSystemOOM},
 }
 
 // readOomd reads systemd-oomd's "Killed /path due to memory used (a) / total (b) and swap used …" and
@@ -61,6 +62,21 @@ func readEarlyoom(e *Event, msg string) bool {
 	e.Victims = append(e.Victims, v)
 	e.Cause = Cause{CauseOomd, "earlyoom, not the kernel, ended the process: available memory and free swap fell below its thresholds.", Shown}
 	e.Next = []string{"See the line \"mem avail\" before it; change -m and -s, or --avoid for this process."}
+	return true
+}
+
+// readSystemOOM reads the kubelet's "System OOM encountered, victim process: prover, pid: 12399", which it
+// takes from the kernel's report of a host-wide kill.
+func readSystemOOM(e *Event, msg string) bool {
+	pid, ok := intAfter(msg, "pid: ")
+	if !ok {
+		return false
+	}
+	name, _ := wordAfter(msg, "victim process: ", ",")
+	e.Source, e.Limit.Kind = SourceStatus, LimitHost
+	e.Victims = append(e.Victims, Victim{PID: &pid, Comm: Text(name), Killed: true, KillLines: 1})
+	e.Cause = Cause{CauseUnknown, "The kubelet saw a host-wide OOM kill on its node; what filled the host is not in the text.", Unknown}
+	e.Next = []string{"Fetch the kernel's report of that moment on the node."}
 	return true
 }
 

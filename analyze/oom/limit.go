@@ -85,7 +85,10 @@ func (j *judgement) limitKind() string {
 	for _, k := range j.kills {
 		hostKill = hostKill || k.host
 	}
-	if hostKill || j.paths[pathPages] || j.paths[pathManual] || j.seen[kindNoVictim] || j.failed != "" ||
+	if j.failed != "" && len(j.zones) == 0 {
+		return LimitUnknown
+	}
+	if hostKill || j.paths[pathPages] || j.paths[pathManual] || j.seen[kindNoVictim] || j.failed != "" && len(j.zones) > 0 ||
 		len(j.counters) > 3 && j.seen[kindInvoke] || j.constraint != nil && j.constraint.global {
 		return LimitHost
 	}

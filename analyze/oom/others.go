@@ -14,11 +14,11 @@ type facts struct {
 	meminfo                  map[string]int64 // bytes; counts of huge pages as they are
 	numbers                  map[string]int64
 	unit                     int64 // of free's plain numbers; 0 where not known
-	aborted                  *abortLine
+	aborted                  *deathLine
 }
 
-// abortLine is a shell's "./exec.sh: line 22: 53222 Aborted  sudo ./target/release/demo".
-type abortLine struct {
+// deathLine is a shell's "./exec.sh: line 22: 53222 Aborted  sudo ./target/release/demo".
+type deathLine struct {
 	pid  int64
 	comm string
 }
@@ -134,7 +134,7 @@ func (e *Event) more(l *line, rule int) {
 	if read := programRules[rule].read; read != nil {
 		read(e, l.msg)
 	}
-	if e.Invoker == nil {
+	if e.Invoker == nil && (strings.Contains(l.msg, "Assertion") || e.Cause.Kind == CauseFork) {
 		if comm := commBefore(l.msg); comm != "" {
 			e.Invoker = &Invoker{Comm: Text(comm)}
 		}
@@ -158,6 +158,8 @@ func (e *Event) finish() {
 		e.missing(programMissing)
 	case SourceKiller:
 		e.missing(killerMissing)
+	case SourceStatus:
+		e.missing(statusMissing)
 	}
 }
 

@@ -42,6 +42,8 @@ type Event struct {
 	UptimeNS *int64 `json:"uptime_ns"` // since boot, where the kernel's stamp gives it
 	Host     Text   `json:"host"`
 	Kernel   Text   `json:"kernel"`
+	// Container, pod, unit or job that a status is of
+	Container Text `json:"container"`
 
 	Limit   Limit    `json:"limit"`
 	Invoker *Invoker `json:"invoker"`

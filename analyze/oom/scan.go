@@ -113,6 +113,11 @@ func (s *scanner) scan(r io.Reader) error {
 		if i := bytes.LastIndexByte(w.buf, '\n') + 1; !end && i > w.searched {
 			whole = i // but for a line longer than the window, which is read in pieces
 		}
+		if s.small {
+			s.in.Bytes = int64(len(w.buf))
+			w.buf = spread(w.buf)
+			whole = len(w.buf)
+		}
 		s.block(&w, whole)
 		if end {
 			s.release()

@@ -36,13 +36,13 @@ var statusWords = []struct {
 	{"oomkilled", statusField},
 	{"exitcode", statusField},
 	{"exit code", statusExit}, {"exit status", statusExit}, {"exited with", statusExit}, {"exited (", statusExit},
-	{"non-zero exit", statusExit}, {"wait status", statusExit}, {"returncode", statusExit},
+	{"non-zero exit", statusExit}, {"non-zero status", statusExit}, {"wait status", statusExit}, {"returncode", statusExit},
 	{"return code", statusExit}, {"exit_code", statusExit}, {" error 137", statusExit},
 	{"signal: killed", statusSignal}, {"signal: 9", statusSignal}, {"signal 9", statusSignal}, {"sigkill", statusSignal},
 	{"status=9/kill", statusSignal}, {"code=killed", statusSignal}, {"signal=9", statusSignal}, {"signal (9)", statusSignal},
 	{"killed by the oom killer", statusUnit}, {"result 'oom-kill'", statusUnit}, {"oom-kill event", statusUnit},
 	{"oom_kill event", statusUnit}, {"cgroup out-of-memory handler", statusUnit}, {"taskoom", statusUnit},
-	{"system oom encountered", statusUnit}, {"out_of_memory", statusUnit},
+	{"out_of_memory", statusUnit},
 	{"low on resource: memory", statusEvicted},
 	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits", statusMonitor},
 	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor}, {"term_memlimit", statusMonitor},
@@ -74,7 +74,7 @@ func ended(rule int, msg string) bool {
 func exitNumber(msg string) (int64, bool) {
 	for _, key := range []string{
 		"exit code", "exited with code", "exited with", "exit status", "exited (", "non-zero exit", "wait status",
-		"returncode", "return code", "exit_code", "error ",
+		"returncode", "return code", "exit_code", "non-zero status", "error ",
 	} {
 		i := indexFold(msg, key)
 		if i < 0 {
@@ -136,6 +136,8 @@ type ending struct {
 	oomKilled     *bool
 	reason, name  string
 	limit, rss    *int64
+	pid           *int64
+	comm          string
 	finished      string
 	unit, evicted string
 	monitor       string
@@ -228,7 +230,7 @@ func (s *endings) detail(key, v string) {
 		s.inside = key
 	case "memory":
 		n, ok := quantity(v)
-		if !ok || n <= 0 || s.inside == "requests" {
+		if !ok || n < 0 || s.inside == "requests" {
 			return
 		}
 		if s.cur.triggers() && s.cur.limit == nil {
@@ -257,6 +259,9 @@ func (s *endings) sentence(l *line) {
 	case statusSignal, statusKilled:
 		n = s.again(l, false)
 		n.signal = ptr(int64(9))
+		if p := readDeath(l.msg, "killed"); p != nil && n.pid == nil {
+			n.pid, n.comm = &p.pid, p.comm
+		}
 	case statusUnit:
 		n = s.again(l, false)
 		n.unit = text
@@ -296,10 +301,11 @@ func (n *ending) event(input string, before *int64) *Event {
 	if n.signal != nil {
 		e.Numbers["signal"] = *n.signal
 	}
-	v := Victim{Comm: Text(n.name), RSSBytes: n.rss, Killed: true}
-	e.Limit.Kind = LimitUnknown
+	e.Container = Text(n.name)
 	n.judge(e)
-	e.Victims = append(e.Victims, v)
+	if n.rss != nil || n.pid != nil {
+		e.Victims = append(e.Victims, Victim{PID: n.pid, Comm: Text(n.comm), RSSBytes: n.rss, Killed: true})
+	}
 	for _, w := range n.words {
 		e.Notes = append(e.Notes, fmt.Sprintf("%q", short(w)))
 	}
@@ -387,7 +393,10 @@ var statusMissing = []missingRule{
 	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, lineDescribe, false},
 	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" }, lineDmesg, false},
 	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineDmesg, false},
-	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, lineDmesg, false},
+	{"victims", func(e *Event) bool { return e.victim() == nil }, lineDmesg, false},
+	{"victims.pid", func(e *Event) bool {
+		return e.victim() != nil && e.lacksOfVictim(func(v *Victim) *int64 { return v.PID })
+	}, lineDmesg, false},
 	{"victims.comm", func(e *Event) bool { return e.victim() == nil || e.victim().Comm == "" }, lineDmesg, false},
 	{"victims.anon_bytes", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes }) }, lineDmesg, false},
 	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, lineDmesg, false},

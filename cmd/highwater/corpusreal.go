@@ -21,7 +21,7 @@ type realKind struct {
 }
 
 // proveBase keeps the runs of the prover short: a run takes one to three seconds of two CPUs.
-var proveBase = []string{"--circuit", "label", "--log-size", "14", "--backend", "cpu", "--sample-hz", "50"}
+var proveBase = []string{"--circuit", "label", "--log-size", "15", "--backend", "cpu", "--sample-hz", "50"}
 
 var realKinds = []realKind{
 	{

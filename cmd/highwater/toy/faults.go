@@ -72,11 +72,13 @@ func faultsTrace(mode string, threads int, out string) (*trace.Data, error) {
 		}
 	}
 	switch {
-	case done == "":
+	case done == "" || len(b.d.Samples) == 0:
 		return nil, errors.New("read page-fault program: its last line is missing")
 	case done != "ok":
 		return nil, fmt.Errorf("page-fault program, mode %s: %w", mode, ErrUnsupported)
 	}
+	base := int64(b.d.Samples[0].Value) // RSS before the first round
+	b.d.Manifest.BaseBytes = &base
 	b.finish()
 	return &b.d, nil
 }

@@ -38,6 +38,7 @@ type shape struct {
 	twice                     bool          // the last free is recorded again
 	heap                      int           // bytes on the heap that each partition makes and drops
 	idle                      time.Duration // after the work
+	noHWM                     bool          // the kernel's high-water mark is not sampled
 }
 
 func shapeOf(kind string) (shape, error) {
@@ -53,7 +54,7 @@ func shapeOf(kind string) (shape, error) {
 	case "allocator-retention":
 		s.heap, s.idle, s.jobs = 192<<20, 11*time.Second, 3
 	case "measurement-artefact":
-		s.hz, s.jobs = 1, 30
+		s.hz, s.noHWM = 1, true
 	case "gpu-starvation":
 		s.gpu, s.permits = 8*time.Millisecond, 1
 	case "thundering-herd":
@@ -91,7 +92,10 @@ func Run(dir, kind string) (err error) {
 		return err //nolint:wrapcheck // says what it is about
 	}
 	p := &program{shape: s, rec: rec}
-	sampler, err := probe.Start(rec, probe.Options{Hz: s.hz})
+	if err := p.base(); err != nil {
+		return err
+	}
+	sampler, err := probe.Start(&sink{rec, s.noHWM}, probe.Options{Hz: s.hz})
 	if err != nil {
 		return fmt.Errorf("sample toy program: %w", err)
 	}
@@ -125,6 +129,33 @@ func (s *shape) manifest(kind string) trace.Manifest {
 		m.Metrics = append(m.Metrics, trace.Metric{Name: x.Name, Unit: x.Unit, Kind: x.Kind})
 	}
 	return m
+}
+
+// base measures what the process takes besides its buffers.
+func (p *program) base() error {
+	rss, err := probe.ReadRSS(0)
+	if err != nil {
+		return fmt.Errorf("measure base: %w", err)
+	}
+	err = p.rec.UpdateManifest(func(m *trace.Manifest) { m.BaseBytes = &rss })
+	if err != nil {
+		return fmt.Errorf("write base: %w", err)
+	}
+	return nil
+}
+
+// sink passes samples on; without the kernel's high-water mark where a run is to have none.
+type sink struct {
+	rec   *tracer.Recorder
+	noHWM bool
+}
+
+// Sample implements probe.Sink.
+func (s *sink) Sample(metric string, value float64) {
+	if s.noHWM && metric == probe.HWM {
+		return
+	}
+	s.rec.Sample(metric, value)
 }
 
 func (p *program) queues() {
