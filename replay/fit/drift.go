@@ -11,6 +11,7 @@ import (
 // much as priorRuns recordings more, which is also the degrees of freedom of the tails.
 const (
 	priorDrift = 0.02
+	priorRSS   = 0.03 // of peak RSS, less its law
 	priorRuns  = 3
 )
 

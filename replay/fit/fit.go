@@ -235,8 +235,8 @@ func (f *fitter) under(h *history, l *law) *pipeline.Model {
 	m := f.base
 	m.Stages = slices.Clone(l.stages)
 	m.Machine.CPUs = l.cpus
-	if f.report.OtherCores != nil && l.cpus > 0 && *f.report.OtherCores >= minLoad {
-		m.Machine.CPUs = max(leastCores, l.cpus-*f.report.OtherCores)
+	if f.report.OtherCores != nil && l.cpus > 0 {
+		m.Machine.CPUs = Cores(l.cpus, *f.report.OtherCores)
 	}
 	drift := drifts{}
 	for _, r := range f.runs {

@@ -209,7 +209,7 @@ func (r *Remainder) drift(off *moments, runs []*recording) {
 		peak, _ := run.peakRSS()
 		r.PeakBytes = max(r.PeakBytes, peak)
 	}
-	prior := priorDrift * float64(r.PeakBytes)
+	prior := priorRSS * float64(r.PeakBytes)
 	squares := max(0, off.squares-off.sum*off.sum/off.n)
 	size := math.Sqrt((priorRuns*prior*prior + squares) / float64(r.Freedom))
 	// a base that is a mean of recordings errs too

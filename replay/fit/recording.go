@@ -177,6 +177,28 @@ func at(r []reading, t int64) float64 {
 	return a.seconds + (b.seconds-a.seconds)*float64(t-a.at)/float64(b.at-a.at)
 }
 
+// OtherCores is the mean of the cores that other programs used while jobs ran; nil where it was not
+// sampled, or the trace has no job.
+func OtherCores(d *trace.Data) *float64 {
+	t, err := read(d)
+	if err != nil {
+		return nil
+	}
+	r := &recording{timeline: t, others: t.otherLoad()}
+	if mean, known := r.meanLoad(); known {
+		return &mean
+	}
+	return nil
+}
+
+// Cores is what a program has of a machine of which others use so much.
+func Cores(cpus, others float64) float64 {
+	if others < minLoad {
+		return cpus
+	}
+	return max(leastCores, cpus-others)
+}
+
 // meanLoad is the mean of others over the stages' time; 0 where it is not known.
 func (r *recording) meanLoad() (cores float64, known bool) {
 	first, last := r.window()

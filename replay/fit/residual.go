@@ -7,19 +7,19 @@ import (
 	"highwater/tracer/trace"
 )
 
-// spread fills in by how much RSS may lie off the law: by how much their difference varied in the
-// recording (standard deviation over the samples taken while jobs held buffers), and no less than
-// the law was off at the recorded peak before it was moved to fit. It stays nil where neither is
-// known.
+// spread fills in by how much RSS may lie off the law: by how much it went above the law in the
+// recording (over the samples taken while jobs held buffers; what lies below is mostly scratch that
+// the runtime has given back, and no peak), and no less than the law was off at the recorded peak
+// before it was moved to fit. It stays nil where neither is known.
 func (t *timeline) spread(m *pipeline.Memory, r *Remainder) {
-	var off moments
+	var above moments
 	for _, x := range t.residuals(m) {
-		off.add(x)
+		above.add(max(0, x))
 	}
-	r.Samples = int(off.n)
+	r.Samples = int(above.n)
 	bytes, known := 0.0, r.ErrorRatio != nil
-	if r.Samples >= 2 {
-		bytes, known = off.deviation(), true
+	if r.Samples >= 2 { // half of an error that is as often below does not show
+		bytes, known = math.Sqrt2*above.size(), true
 	}
 	if peak, _ := t.peakRSS(); r.ErrorRatio != nil {
 		bytes = max(bytes, math.Abs(*r.ErrorRatio)*float64(peak))
