@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"highwater/replay/fit"
+	"highwater/replay/pipeline"
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
 )
@@ -52,7 +53,7 @@ type NamedTrace struct {
 }
 
 // Validate fits models to some runs of a program and predicts the others, and those it fitted to,
-// from nothing but their settings. Runs whose work differs (size, circuit, threads …) fall into
+// from nothing but their settings and how much of the machine other programs used meanwhile. Runs whose work differs (size, circuit, threads …) fall into
 // groups that do not predict each other. The error says why nothing could be predicted.
 func Validate(ctx context.Context, runs []NamedTrace, opts ValidateOptions) (*Validation, error) {
 	if err := opts.Validate(); err != nil {
@@ -266,7 +267,10 @@ func (v *validator) predict(p *Predictor, r NamedTrace) (*ValidationCase, error)
 		return nil, fmt.Errorf("%s: %w", r.Name, err)
 	}
 	c := &ValidationCase{Trace: r.Name, Set: differing(p, r.Trace)}
-	a, err := p.ask(v.ctx, Question{Set: c.Set, Draws: v.opts.Draws, Seed: v.opts.Seed})
+	c.OtherCores = fit.OtherCores(data)
+	a, err := p.ask(v.ctx, Question{
+		Set: c.Set, Draws: v.opts.Draws, Seed: v.opts.Seed, Change: asBusy(p, c.OtherCores),
+	})
 	if err != nil {
 		if v.ctx.Err() != nil {
 			return nil, v.ctx.Err()
@@ -285,6 +289,19 @@ func (v *validator) predict(p *Predictor, r NamedTrace) (*ValidationCase, error)
 	c.Backlog = compare(&backlog, &predicted, nil, nil)
 	v.verdicts(c, a, &rec)
 	return c, nil
+}
+
+// asBusy asks for a machine as busy as it was while a run was recorded: what other programs did to
+// it is no property of its settings.
+func asBusy(p *Predictor, others *float64) func(*pipeline.Model) error {
+	cpus := p.fit.Report.CPUs
+	if p.frozen || others == nil || cpus == 0 {
+		return nil
+	}
+	return func(m *pipeline.Model) error {
+		m.Machine.CPUs = fit.Cores(cpus, *others)
+		return nil
+	}
 }
 
 // verdicts are what would have been said of limits around the measured peak.

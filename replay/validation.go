@@ -37,15 +37,17 @@ type ValidationCase struct {
 	Group    int    `json:"group"`
 	FittedOn bool   `json:"fitted_on_it"`
 	// settings that differ from those of the group's first trace fitted to
-	Set           map[string]string `json:"set"`
-	Support       string            `json:"support"` // inside | outside | unknown
-	Rho           *float64          `json:"rho"`
-	PeakLive      *Compared         `json:"peak_live_bytes"`
-	PeakRSS       *Compared         `json:"peak_rss_bytes"`
-	ProofInterval *Compared         `json:"proof_interval_ns"`
-	Backlog       *Compared         `json:"backlog_items"`
-	Verdicts      []LimitVerdict    `json:"verdicts"`
-	Failure       string            `json:"failure,omitempty"` // why it could not be predicted
+	Set map[string]string `json:"set"`
+	// cores that other programs used while it was recorded, mean; null where not sampled
+	OtherCores    *float64       `json:"other_cores"`
+	Support       string         `json:"support"` // inside | outside | unknown
+	Rho           *float64       `json:"rho"`
+	PeakLive      *Compared      `json:"peak_live_bytes"`
+	PeakRSS       *Compared      `json:"peak_rss_bytes"`
+	ProofInterval *Compared      `json:"proof_interval_ns"`
+	Backlog       *Compared      `json:"backlog_items"`
+	Verdicts      []LimitVerdict `json:"verdicts"`
+	Failure       string         `json:"failure,omitempty"` // why it could not be predicted
 }
 
 // Compared is a figure as measured and as predicted, in the unit of its key.
