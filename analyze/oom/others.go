@@ -40,64 +40,86 @@ func newEvent(source, input string, s *stamp) *Event {
 	return e
 }
 
-// others reads the lines that are not of kernel reports into events; kernel are those of the same text.
-func (r *Reader) others(c *collector, kernel []*Event) {
-	var f facts
-	var ends endings
-	var events []*Event
-	killed := slices.ContainsFunc(kernel, (*Event).isKill)
-	var program *Event
-	lastRule, lastNo := 0, int64(0)
+// otherEvents reads the lines that are not of kernel reports into events; kernel are those of the same
+// text, to which facts about the host and fitting exit statuses are added.
+func (c *collector) otherEvents(kernel []*Event) []*Event {
+	o := otherReader{collector: c}
 	for i := range c.others {
-		l := &c.others[i]
-		switch l.kind {
-		case kindFree:
-			f.read(l.msg)
-		case kindStatus:
-			ends.add(l)
-		case kindKiller:
-			e := newEvent(SourceKiller, c.in.Name, &l.head.stamp)
-			e.Host, e.Lines, e.OutOfMemory = Text(l.head.host), 1, yes
-			if killerRules[l.rule].read(e, l.msg) && len(events) < maxOtherEvents {
-				events = append(events, e)
-			}
-		case kindProgram:
-			if program == nil || l.no-lastNo > sameFailure || l.rule < lastRule {
-				at := len(events)
-				if program != nil && l.no-lastNo <= sameFailure {
-					at-- // a more particular message of the same failure
-				}
-				if at >= maxOtherEvents {
-					c.lost++
-					continue
-				}
-				program = newEvent(SourceProgram, c.in.Name, &l.head.stamp)
-				events = append(events[:at], program)
-				lastRule = l.rule
-				program.begin(l)
-			}
-			program.more(l, lastRule)
-			lastNo = l.no
-		}
+		o.read(&c.others[i])
 	}
 	for _, e := range kernel {
-		f.add(e)
+		o.facts.add(e)
 	}
-	r.keepEndings(c, &ends, kernel, &events, killed)
-	for _, e := range events {
-		f.add(e)
+	o.keepEndings(kernel)
+	for _, e := range o.events {
+		o.facts.add(e)
 		e.finish()
-		r.keep(e)
+	}
+	return o.events
+}
+
+// otherReader is the reading of one text's lines that are not of kernel reports.
+type otherReader struct {
+	*collector
+	facts   facts
+	endings endings
+	events  []*Event
+	program *Event // that further messages may be of
+	rule    int    // that decides it
+	no      int64  // of its last line
+}
+
+func (o *otherReader) read(l *line) {
+	switch l.kind {
+	case kindFree:
+		o.facts.read(l.msg)
+	case kindStatus:
+		o.endings.add(l)
+	case kindKiller:
+		e := newEvent(SourceKiller, o.in.Name, &l.head.stamp)
+		e.Host, e.Lines, e.OutOfMemory = Text(l.head.host), 1, yes
+		if killerRules[l.rule].read(e, l.msg) {
+			o.keep(e)
+		}
+	case kindProgram:
+		o.message(l)
 	}
 }
 
+func (o *otherReader) keep(e *Event) {
+	if len(o.events) >= maxOtherEvents {
+		o.lost++
+		return
+	}
+	o.events = append(o.events, e)
+}
+
+// message takes a program's message: of the failure before it where it is near, whose event it decides
+// where its rule is more particular.
+func (o *otherReader) message(l *line) {
+	same := o.program != nil && l.no-o.no <= sameFailure
+	switch {
+	case !same:
+		o.program = newEvent(SourceProgram, o.in.Name, &l.head.stamp)
+		o.rule = l.rule
+		o.program.begin(l)
+		o.keep(o.program)
+	case l.rule < o.rule:
+		o.rule = l.rule
+		o.program.begin(l)
+	}
+	o.program.more(l, o.rule)
+	o.no = l.no
+}
+
 // keepEndings adds exit statuses: as events where nothing else explains the death, else as notes.
-func (r *Reader) keepEndings(c *collector, ends *endings, kernel []*Event, events *[]*Event, killed bool) {
-	for _, n := range ends.list {
+func (o *otherReader) keepEndings(kernel []*Event) {
+	killed := slices.ContainsFunc(kernel, (*Event).isKill)
+	for _, n := range o.endings.list {
 		if !n.triggers() {
 			continue
 		}
-		e := n.event(c.in.Name, ends.before)
+		e := n.event(o.in.Name, o.endings.before)
 		if killed {
 			last := kernel[len(kernel)-1]
 			if len(last.Notes) < 20 {
@@ -105,7 +127,7 @@ func (r *Reader) keepEndings(c *collector, ends *endings, kernel []*Event, event
 			}
 			continue
 		}
-		*events = append(*events, e)
+		o.keep(e)
 	}
 }
 

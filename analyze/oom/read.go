@@ -49,8 +49,8 @@ func (r *Reader) add(c *collector) {
 	for _, raw := range c.kernel.done {
 		kernel = append(kernel, raw.judge())
 	}
-	r.others(c, kernel)
-	for _, e := range kernel {
+	others := c.otherEvents(kernel)
+	for _, e := range append(kernel, others...) {
 		r.keep(e)
 	}
 	r.report.DroppedEvents += c.kernel.drop

@@ -7,7 +7,8 @@ import "strings"
 type kind uint8
 
 const (
-	kindNone kind = iota
+	kindNone        kind = iota
+	kindFailedOrder      // page allocation failure: no kill
 	kindInvoke
 	kindCpuset // "comm cpuset=/ mems_allowed=0" of kernels before 5.0
 	kindCPU    // "CPU: 1 PID: 116 Comm: …": kernel version, invoker's pid
@@ -34,11 +35,9 @@ const (
 	kindGroup // "Tasks in … are going to be killed due to memory.oom.group set"
 	kindNoVictim
 	kindReaped
-	kindFailedOrder // page allocation failure: no kill
 	lastKernelKind
 
-	kindFree    // output of free
-	kindMeminfo // /proc/meminfo
+	kindFree    // output of free, /proc/meminfo, prose: facts
 	kindProgram // programRules say what it is
 	kindStatus  // statusRules
 	kindKiller  // killerRules
