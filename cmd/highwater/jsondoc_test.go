@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"highwater/analyze"
+	"highwater/analyze/compare"
 	"highwater/replay"
 	"highwater/replay/models/published"
 )
@@ -36,6 +37,9 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"replay --published", sections["replay"], reflect.TypeFor[published.Summary]()},
 		{"plan", base + sections["replay"] + sections["plan"], reflect.TypeFor[planReport]()},
 		{"validate", sections["validate"], reflect.TypeFor[replay.Validation]()},
+		{"diff", sections["diff"], reflect.TypeFor[compare.Diff]()},
+		{"diff --power", sections["diff"], reflect.TypeFor[compare.Power]()},
+		{"history", sections["history"], reflect.TypeFor[historyReport]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},
 		{"export", sections["export"], reflect.TypeFor[exportReport]()},
 		{"demo", string(text), reflect.TypeFor[demoReport]()},
