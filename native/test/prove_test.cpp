@@ -339,7 +339,7 @@ TEST(prove_start_survives_a_fault_anywhere) {
         }
         hw_srs_destroy(srs);
         CHECK_EQUAL(context.memory().arena_used_bytes, 0u);
-        if (n > 12) n += 6; // the rest is like what was tried
+        if (n > 6) n += 10; // the rest is like what was tried
     }
 }
 

@@ -1,0 +1,68 @@
+// Results as text that benchstat reads, a line a repeat, and as JSON.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+struct result {
+    std::string name; // Go's form: Msm/group=g1/scalars=uniform/log=22
+    std::vector<int64_t> ns;
+    std::vector<std::pair<std::string, double>> values; // further figures, each with its unit in its name
+
+    int64_t median() const {
+        std::vector<int64_t> sorted = ns;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+    }
+};
+
+class report {
+public:
+    // Facts of the machine: key and text.
+    void fact(const std::string& key, const std::string& text) {
+        facts_.emplace_back(key, text);
+        printf("%s: %s\n", key.c_str(), text.c_str());
+    }
+
+    void add(const result& r) {
+        results_.push_back(r);
+        for (int64_t ns : r.ns) printf("Benchmark%s 1 %lld ns/op\n", r.name.c_str(), (long long)ns);
+        fflush(stdout);
+    }
+
+    void write_json(const std::string& path) const {
+        FILE* f = fopen(path.c_str(), "w");
+        if (!f) {
+            fprintf(stderr, "write %s: cannot open\n", path.c_str());
+            return;
+        }
+        fprintf(f, "{\n");
+        for (const auto& [key, text] : facts_) fprintf(f, "  \"%s\": \"%s\",\n", key.c_str(), text.c_str());
+        fprintf(f, "  \"results\": [");
+        for (size_t i = 0; i < results_.size(); i++) {
+            const result& r = results_[i];
+            fprintf(f, "%s\n    {\"name\": \"%s\", \"median_ns\": %lld, \"ns\": [", i ? "," : "", r.name.c_str(),
+                    (long long)r.median());
+            for (size_t k = 0; k < r.ns.size(); k++) fprintf(f, "%s%lld", k ? ", " : "", (long long)r.ns[k]);
+            fprintf(f, "]");
+            for (const auto& [key, value] : r.values) fprintf(f, ", \"%s\": %.17g", key.c_str(), value);
+            fprintf(f, "}");
+        }
+        fprintf(f, "\n  ]\n}\n");
+        fclose(f);
+    }
+
+    const std::vector<result>& all() const { return results_; }
+
+private:
+    std::vector<std::pair<std::string, std::string>> facts_;
+    std::vector<result> results_;
+};
+
+} // namespace bench
