@@ -27,6 +27,9 @@ func figure(u Unit, v float64) string {
 
 // tickText drops the zeros that a reader of an axis does not need: 2 GiB, not 2.00 GiB.
 func tickText(u Unit, v float64) string {
+	if v == 0 {
+		return "0"
+	}
 	number, unit, _ := strings.Cut(figure(u, v), " ")
 	if strings.Contains(number, ".") {
 		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
@@ -100,6 +103,9 @@ func (n names) Ticks(low, high float64) []plot.Tick {
 // edge is the share of an axis left free at each end, so that no point lies on the frame.
 const edge = 0.06
 
+// legendLine is the share of a picture's height that one line of its legend takes.
+const legendLine = 0.045
+
 func (c Chart) setAxes(p *plot.Plot) {
 	p.X.Label.Text, p.Y.Label.Text = c.X.Label, c.Y.Label
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{c.X.Unit}, ticks{c.Y.Unit}
@@ -108,7 +114,8 @@ func (c Chart) setAxes(p *plot.Plot) {
 		room = max(math.Abs(p.Y.Max)*edge, 1e-9)
 	}
 	low := p.Y.Min
-	p.Y.Max += 2 * room // the legend stands above
+	lines := len(c.Series) + len(c.Limits) + len(c.Marks)
+	p.Y.Max += room + (p.Y.Max-p.Y.Min)*legendLine*float64(lines) // the legend stands above
 	p.Y.Min -= room
 	if c.Y.FromZero && low >= 0 {
 		p.Y.Min = 0

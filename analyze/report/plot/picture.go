@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	_ "gonum.org/v1/plot/vg/vgimg" // format png
@@ -17,6 +18,7 @@ import (
 const (
 	pictureWidth  = 9 * vg.Inch
 	pictureHeight = 5 * vg.Inch
+	margin        = vg.Length(10)
 )
 
 // PNG writes the chart as a PNG picture, 864 by 480 points at 96 dots an inch.
@@ -41,14 +43,29 @@ func (c Chart) picture(w io.Writer, format string) error {
 	c.addLimits(p)
 	c.setAxes(p)
 	c.addMarks(p)
-	out, err := p.WriterTo(pictureWidth, pictureHeight, format)
+	setFonts(p)
+	canvas, err := draw.NewFormattedCanvas(pictureWidth, pictureHeight, format)
 	if err != nil {
 		return fmt.Errorf("draw chart %q as %s: %w", c.Title, format, err)
 	}
-	if _, err := out.WriteTo(w); err != nil {
+	whole := draw.New(canvas)
+	whole.SetColor(color.White)
+	whole.Fill(whole.Rectangle.Path())
+	p.Draw(draw.Crop(whole, margin, -2*margin, margin, -margin))
+	if _, err := canvas.WriteTo(w); err != nil {
 		return fmt.Errorf("write chart %q as %s: %w", c.Title, format, err)
 	}
 	return nil
+}
+
+// setFonts makes all text sans serif, as on the page.
+func setFonts(p *plot.Plot) {
+	for _, style := range []*text.Style{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label,
+		&p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		style.Font.Variant = "Sans"
+	}
 }
 
 func gridLines() *plotter.Grid {

@@ -89,8 +89,8 @@ func TestPictures(t *testing.T) {
 
 func TestNothingToDraw(t *testing.T) {
 	for name, c := range map[string]Chart{
-		"no series":   {},
-		"only unkown": {Series: []Series{{Points: []Point{{Y: math.NaN()}}}}},
+		"no series":    {},
+		"only unknown": {Series: []Series{{Points: []Point{{Y: math.NaN()}}}}},
 	} {
 		if err := c.PNG(io.Discard); !errors.Is(err, ErrEmpty) {
 			t.Errorf("%s: %v", name, err)

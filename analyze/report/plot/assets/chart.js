@@ -23,6 +23,7 @@ const formats = {
 
 // tick drops the zeros that a reader does not need: 2 GiB, not 2.00 GiB.
 function tick(unit, v) {
+  if (v === 0) return "0";
   return formats[unit](v).replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
 }
 
@@ -64,7 +65,7 @@ function lineOf(chart, s, i) {
   return {
     label: s.name, stroke: colour, width: s.dots ? 0 : 2, dash: s.dashed ? [8, 5] : undefined,
     points: { show: s.dots || few, size: s.dots ? 7 : 5, fill: s.dots ? colour : "#fff" },
-    value: (u, v) => (v == null ? "unknown" : formats[chart.y.unit](v)),
+    value: (u, v, si, di) => (di == null ? "" : v == null ? "unknown" : formats[chart.y.unit](v)),
   };
 }
 
@@ -141,7 +142,7 @@ function drawChart(place, chart) {
       y: { range: yRange(chart) },
     },
     axes: [xAxis(chart), {
-      label: chart.y.label || undefined, size: 84, incrs: incrs(chart.y.unit),
+      label: chart.y.label || undefined, size: 84, space: 44, incrs: incrs(chart.y.unit),
       values: (u, vs) => vs.map(v => tick(chart.y.unit, v)),
     }],
     cursor: { drag: { x: true, y: false } },
