@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"iter"
 	"math"
 
 	"highwater/tracer/trace"
@@ -56,7 +55,8 @@ type Observer interface {
 }
 
 // Walk takes t's tables as one sequence, by seq, samples by time between them, and shows each step
-// to every observer in turn. At equal times an event comes before a sample, so that a sample is
+// to every observer in turn. The tables are decoded beside the walk, each by a goroutine that reads
+// some batches ahead and has ended when Walk returns. At equal times an event comes before a sample, so that a sample is
 // compared with what had happened by then. The error is about reading; everything before the damage
 // has been shown.
 func Walk(t *trace.Trace, observers ...Observer) error {
@@ -76,31 +76,6 @@ func Walk(t *trace.Trace, observers ...Observer) error {
 
 const noSeq = math.MaxInt64
 
-// cursor is one table read step by step, its next row held.
-type cursor[T any] struct {
-	pull func() (*T, error, bool)
-	stop func()
-	row  *T // nil at the end
-}
-
-func openCursor[T any](rows iter.Seq2[*T, error], err *error) *cursor[T] {
-	c := &cursor[T]{}
-	c.pull, c.stop = iter.Pull2(rows)
-	c.advance(err)
-	return c
-}
-
-func (c *cursor[T]) advance(err *error) {
-	row, e, ok := c.pull()
-	if e != nil && *err == nil {
-		*err = e
-	}
-	if !ok || e != nil {
-		row = nil
-	}
-	c.row = row
-}
-
 // walker merges the tables. A row stays valid until its cursor advances, so a cursor advances at
 // the start of the next step.
 type walker struct {
@@ -109,7 +84,8 @@ type walker struct {
 	spans   *cursor[trace.Span]
 	samples *cursor[trace.Sample]
 	open    spanEnds
-	last    StepKind // what the last step was taken from
+	spare   []*trace.Span // ends that have been shown, for the next ones
+	last    StepKind      // what the last step was taken from
 	started bool
 	err     error
 }
@@ -176,6 +152,7 @@ func (w *walker) advance() {
 	case StepSpanBegin:
 		w.afterSpanBegin()
 	case StepSpanEnd:
+		w.spare = append(w.spare, w.open[0])
 		w.open.pop()
 	case StepSample:
 		w.samples.advance(&w.err)
@@ -184,10 +161,20 @@ func (w *walker) advance() {
 
 func (w *walker) afterSpanBegin() {
 	if s := w.spans.row; s.EndSeq != trace.Null {
-		end := *s
-		w.open.push(&end)
+		end := w.newSpan()
+		*end = *s
+		w.open.push(end)
 	}
 	w.spans.advance(&w.err)
+}
+
+func (w *walker) newSpan() *trace.Span {
+	if n := len(w.spare); n > 0 {
+		s := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		return s
+	}
+	return &trace.Span{}
 }
 
 // spanEnds is a heap of spans by EndSeq: those that have begun and will end.
