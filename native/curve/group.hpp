@@ -4,6 +4,8 @@
 
 #include "curve/field.hpp"
 
+#include <cstring>
+
 #include <ec/jacobian_t.hpp>
 #include <ec/xyzz_t.hpp>
 
@@ -78,11 +80,14 @@ template <class G> HW_HD affine_of<G> load_affine(const typename G::affine& m) {
 template <class G> HW_HD xyzz_of<G> load_xyzz(const typename G::xyzz& m) {
     xyzz_parts<field_of<G>> p{load<field_of<G>>(m.x), load<field_of<G>>(m.y),
                               load<field_of<G>>(m.zzz), load<field_of<G>>(m.zz)};
-    static_assert(sizeof(p) == sizeof(xyzz_of<G>), "xyzz_t is its four coordinates");
-    return reinterpret_cast<const xyzz_of<G>&>(p);
+    xyzz_of<G> point;
+    static_assert(sizeof p == sizeof point, "xyzz_t is its four coordinates");
+    memcpy(static_cast<void*>(&point), static_cast<const void*>(&p), sizeof p);
+    return point;
 }
 template <class G> HW_HD void store_xyzz(typename G::xyzz& m, const xyzz_of<G>& point) {
-    const auto& p = reinterpret_cast<const xyzz_parts<field_of<G>>&>(point);
+    xyzz_parts<field_of<G>> p;
+    memcpy(static_cast<void*>(&p), static_cast<const void*>(&point), sizeof p);
     store(m.x, p.x);
     store(m.y, p.y);
     store(m.zzz, p.zzz);

@@ -8,7 +8,7 @@
 // result needs no division (an operand or the result is infinity) it is 1.
 #pragma once
 
-#include "curve/group.hpp"
+#include "msm/digits.hpp"
 #include "msm/layout.hpp"
 
 namespace highwater::msm_detail {
@@ -86,46 +86,64 @@ template <class F> HW_HD void finish(sum_kind kind, const F& inverse, const F& x
     }
 }
 
-// How a launch's pairs are dealt to blocks: large chunks first, small ones for an even end.
+// How a launch's pairs are dealt to blocks: waves of equal chunks, the last wave in quarters, so
+// that blocks end together.
 struct chunks_t {
     uint32_t count;             // pairs
     uint32_t steps, last_steps; // a thread's, in a large and a small chunk
     uint32_t large;             // chunks
 };
 
-inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks, uint32_t steps) {
-    chunks_t c{uint32_t(pairs), steps, std::max(1u, steps / 4), 0};
-    uint64_t large = uint64_t(steps) * block_threads;
-    // What fits one wave goes in one; else a quarter is kept for the end.
-    c.large = pairs <= large * blocks ? uint32_t((pairs + large - 1) / large)
-                                      : uint32_t(pairs * 3 / 4 / large);
-    return c;
+inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks) {
+    const uint64_t threads = uint64_t(blocks) * block_threads;
+    const uint64_t steps = (pairs + threads - 1) / threads;
+    // An inversion takes as long as some 5 additions a thread: short chunks do not pay.
+    if (steps < 32) return {uint32_t(pairs), uint32_t(steps), uint32_t(steps), blocks};
+    const uint64_t rounds =
+        std::max<uint64_t>(1, (4 * steps + 3 * max_steps - 1) / (4 * max_steps));
+    const uint32_t large =
+        uint32_t(std::min<uint64_t>(max_steps, 4 * steps / (4 * rounds + 1) + 1));
+    return {uint32_t(pairs), large, (large + 3) / 4, uint32_t(rounds * blocks)};
 }
 
-#ifdef __CUDACC__
+// Pairs first .. of a chunk, `steps` a thread.
+struct chunk_t {
+    uint32_t first, steps;
+};
+HW_HD bool chunk_of(const chunks_t& chunks, uint32_t q, chunk_t& out) {
+    const uint64_t large = uint64_t(chunks.steps) * block_threads;
+    const uint64_t small = uint64_t(chunks.last_steps) * block_threads;
+    bool is_large = q < chunks.large;
+    uint64_t first = is_large ? q * large : chunks.large * large + (q - chunks.large) * small;
+    if (first >= chunks.count) return false;
+    uint32_t rest = uint32_t((chunks.count - first + block_threads - 1) / block_threads);
+    uint32_t steps = is_large ? chunks.steps : chunks.last_steps;
+    out = {uint32_t(first), steps < rest ? steps : rest};
+    return true;
+}
 
 // The pairs of a round of lists. Items are (index | sign) in points, or, above, in the pool.
 template <class G> struct list_source {
     using affine = typename G::affine;
-    using ticket = uint2;
+    using ticket = pair_t;
     const affine* points;
     affine* pool;
-    const uint2* pairs;
+    const pair_t* pairs;
     uint32_t size; // of points
     bool fresh;    // first round: sums go to new places
 
-    HW_DEVICE const affine* at(uint32_t ref) const {
+    HW_HD const affine* at(uint32_t ref) const {
         ref &= ~sign_bit;
         return ref < size ? points + ref : pool + (ref - size);
     }
-    HW_DEVICE ticket fetch(uint32_t i) const { return pairs[i]; }
-    HW_DEVICE const affine* a(ticket t) const { return at(t.x); }
-    HW_DEVICE const affine* b(ticket t) const { return at(t.y); }
-    HW_DEVICE bool subtract(ticket t) const { return (t.x ^ t.y) & sign_bit; }
-    HW_DEVICE affine* out(ticket t, uint32_t i) const {
+    HW_HD ticket fetch(uint32_t i) const { return pairs[i]; }
+    HW_HD const affine* a(ticket t) const { return at(t.a); }
+    HW_HD const affine* b(ticket t) const { return at(t.b); }
+    HW_HD bool subtract(ticket t) const { return (t.a ^ t.b) & sign_bit; }
+    HW_HD affine* out(ticket t, uint32_t i) const {
         if (fresh) return pool + i;
-        uint32_t first = t.x & ~sign_bit;
-        return pool + ((first >= size ? first : t.y & ~sign_bit) - size);
+        uint32_t first = t.a & ~sign_bit;
+        return pool + ((first >= size ? first : t.b & ~sign_bit) - size);
     }
 };
 
@@ -137,18 +155,20 @@ template <class E> struct level_source {
     E* to;
     uint32_t windows, level, lg; // 2^lg elements a row come out
 
-    HW_DEVICE ticket fetch(uint32_t i) const { return i; }
-    HW_DEVICE const E* first(ticket i, uint32_t which) const {
+    HW_HD ticket fetch(uint32_t i) const { return i; }
+    HW_HD const E* first(ticket i, uint32_t which) const {
         uint32_t j = i & ((1u << lg) - 1), row = i >> lg;
         if (level == 0 || row < level * windows)
             return in + ((size_t(row) << (lg + 1)) + 2 * j + which);
         return before + ((size_t(row - level * windows) << (lg + 2)) + 4 * j + 1 + 2 * which);
     }
-    HW_DEVICE const E* a(ticket i) const { return first(i, 0); }
-    HW_DEVICE const E* b(ticket i) const { return first(i, 1); }
-    HW_DEVICE bool subtract(ticket) const { return false; }
-    HW_DEVICE E* out(ticket, uint32_t i) const { return to + i; }
+    HW_HD const E* a(ticket i) const { return first(i, 0); }
+    HW_HD const E* b(ticket i) const { return first(i, 1); }
+    HW_HD bool subtract(ticket) const { return false; }
+    HW_HD E* out(ticket, uint32_t i) const { return to + i; }
 };
+
+#ifdef __CUDACC__
 
 #ifdef __CUDA_ARCH__
 
@@ -198,58 +218,62 @@ template <class F> __device__ __noinline__ F block_inverse(F value, F* shared) {
 }
 
 // Where coordinates wait for the thread that asked for them: words of a warp side by side.
-template <int W> struct stage_t {
-    word_t words[4 * W][block_threads];
+template <int W> struct slot_t {
+    word_t words[W][block_threads];
 
-    HW_DEVICE void ask(int at, const element_mem<W>& from) {
+    HW_DEVICE void ask(const element_mem<W>& from) {
 #pragma unroll
-        for (int i = 0; i < W; i++) copy_async(&words[at * W + i][threadIdx.x], &from.w[i]);
+        for (int i = 0; i < W; i++) copy_async(&words[i][threadIdx.x], &from.w[i]);
     }
-    template <class F> HW_DEVICE F take(int at) const {
+    template <class F> HW_DEVICE F take() const {
         element_mem<W> m;
 #pragma unroll
-        for (int i = 0; i < W; i++) m.w[i] = words[at * W + i][threadIdx.x];
+        for (int i = 0; i < W; i++) m.w[i] = words[i][threadIdx.x];
         return load<F>(m);
     }
 };
 
+// Slots of one pair: forwards only the first two are used, so four pairs find room.
 enum { of_xa, of_xb, of_ya, of_yb };
 
 template <class G, class S> class pair_adder {
     using F = field_of<G>;
+    using ticket = typename S::ticket;
     static constexpr int W = G::words;
     S from_;
     chunks_t chunks_;
-    word_t* prefix_;
-    stage_t<W>* stages_; // two
+    word_t* prefix_; // of this thread; the next word is stride_ on
+    size_t stride_;
+    slot_t<W>* slots_; // eight
     uint32_t first_ = 0, steps_ = 0;
 
     HW_DEVICE uint32_t pair(uint32_t step) const {
         return first_ + step * block_threads + threadIdx.x;
     }
     HW_DEVICE uint32_t clamped(uint32_t step) const { return min(pair(step), chunks_.count - 1); }
-    HW_DEVICE word_t* prefix(uint32_t step, int word) const {
-        return prefix_ + ((size_t(step) * W + word) * gridDim.x + blockIdx.x) * block_threads +
-               threadIdx.x;
+    HW_DEVICE slot_t<W>* narrow(uint32_t step) const { return slots_ + 2 * (step & 3); }
+    HW_DEVICE slot_t<W>* wide(uint32_t step) const { return slots_ + 4 * (step & 1); }
+    HW_DEVICE void ask_x(slot_t<W>* slots, ticket t) {
+        slots[of_xa].ask(from_.a(t)->x);
+        slots[of_xb].ask(from_.b(t)->x);
+        commit_copies();
     }
-    HW_DEVICE void ask(uint32_t step, typename S::ticket t, bool whole) {
-        stage_t<W>& stage = stages_[step & 1];
+    HW_DEVICE void ask_all(slot_t<W>* slots, ticket t) {
         const auto *a = from_.a(t), *b = from_.b(t);
-        stage.ask(of_xa, a->x);
-        stage.ask(of_xb, b->x);
-        if (whole) {
-            stage.ask(of_ya, a->y);
-            stage.ask(of_yb, b->y);
-        }
+        slots[of_xa].ask(a->x);
+        slots[of_ya].ask(a->y);
+        slots[of_xb].ask(b->x);
+        slots[of_yb].ask(b->y);
         commit_copies();
     }
     static HW_DEVICE bool is_special(const F& xa, const F& xb, const F& d) {
         return d.is_zero() || xa.is_zero() || xb.is_zero();
     }
-    __device__ __noinline__ F special_denominator(typename S::ticket t) const {
-        const auto *a = from_.a(t), *b = from_.b(t);
+    static __device__ __noinline__ F special_denominator(const typename S::affine* a,
+                                                         const typename S::affine* b,
+                                                         bool subtract) {
         F xa = load<F>(a->x), ya = load<F>(a->y), xb = load<F>(b->x), yb = load<F>(b->y);
-        yb.cneg(from_.subtract(t));
+        yb.cneg(subtract);
         return denominator(kind_of(xa, ya, xb, yb), xa, ya, xb);
     }
 
@@ -257,44 +281,44 @@ public:
     HW_DEVICE pair_adder(const S& from, const chunks_t& chunks, word_t* prefix, void* shared)
         : from_(from),
           chunks_(chunks),
-          prefix_(prefix),
-          stages_(static_cast<stage_t<W>*>(shared)) {}
+          prefix_(prefix + size_t(blockIdx.x) * block_threads + threadIdx.x),
+          stride_(size_t(gridDim.x) * block_threads),
+          slots_(static_cast<slot_t<W>*>(shared)) {}
 
     HW_DEVICE bool take(uint32_t chunk) {
-        const uint32_t large = chunks_.steps * block_threads,
-                       small = chunks_.last_steps * block_threads;
-        bool is_large = chunk < chunks_.large;
-        uint64_t first =
-            is_large ? uint64_t(chunk) * large
-                     : uint64_t(chunks_.large) * large + uint64_t(chunk - chunks_.large) * small;
-        if (first >= chunks_.count) return false;
-        first_ = uint32_t(first);
-        steps_ = min(is_large ? chunks_.steps : chunks_.last_steps,
-                     (chunks_.count - first_ + block_threads - 1) / block_threads);
+        chunk_t taken;
+        if (!chunk_of(chunks_, chunk, taken)) return false;
+        first_ = taken.first;
+        steps_ = taken.steps;
         return true;
     }
 
     // The product of all denominators; prefixes are kept.
     HW_DEVICE F forwards() {
         F product = F::one(0);
-        typename S::ticket now = from_.fetch(clamped(0)), next = from_.fetch(clamped(1));
-        ask(0, now, false);
+        word_t* prefix = prefix_;
+        ticket now = from_.fetch(clamped(0)), next = from_.fetch(clamped(1));
+        ticket after = from_.fetch(clamped(2));
+        ask_x(narrow(0), now);
+        ask_x(narrow(1), next);
         for (uint32_t step = 0; step < steps_; step++) {
-            typename S::ticket later = from_.fetch(clamped(step + 2));
-            ask(step + 1, next, false);
-            wait_copies<1>();
-            const stage_t<W>& stage = stages_[step & 1];
-            F xa = stage.template take<F>(of_xa), xb = stage.template take<F>(of_xb);
+            ticket later = from_.fetch(clamped(step + 3));
+            ask_x(narrow(step + 2), after);
+            wait_copies<2>();
+            const slot_t<W>* slots = narrow(step);
+            F xa = slots[of_xa].template take<F>(), xb = slots[of_xb].template take<F>();
             F d = xb;
             d -= xa;
-            if (is_special(xa, xb, d)) d = special_denominator(now);
+            if (is_special(xa, xb, d))
+                d = special_denominator(from_.a(now), from_.b(now), from_.subtract(now));
             element_mem<W> kept;
             store(kept, product);
 #pragma unroll
-            for (int i = 0; i < W; i++) *prefix(step, i) = kept.w[i];
+            for (int i = 0; i < W; i++, prefix += stride_) *prefix = kept.w[i];
             if (pair(step) < chunks_.count) product *= d;
             now = next;
-            next = later;
+            next = after;
+            after = later;
         }
         wait_copies<0>();
         return product;
@@ -302,15 +326,15 @@ public:
 
     // Given the inverse of the product of all, the sums, last first.
     HW_DEVICE void backwards(F inverse) {
-        typename S::ticket now = from_.fetch(clamped(steps_ - 1)),
-                           next = from_.fetch(clamped(steps_ - 2));
-        ask(steps_ - 1, now, true);
+        const word_t* prefix = prefix_ + steps_ * W * stride_;
+        ticket now = from_.fetch(clamped(steps_ - 1)), next = from_.fetch(clamped(steps_ - 2));
+        ask_all(wide(steps_ - 1), now);
         for (uint32_t step = steps_; step-- > 0;) {
             element_mem<W> kept;
 #pragma unroll
-            for (int i = 0; i < W; i++) kept.w[i] = *prefix(step, i);
-            typename S::ticket later = from_.fetch(clamped(step - 2));
-            ask(step - 1, next, true);
+            for (int i = W; i-- > 0;) kept.w[i] = *(prefix -= stride_);
+            ticket later = from_.fetch(clamped(step - 2));
+            ask_all(wide(step - 1), next);
             wait_copies<1>();
             if (pair(step) < chunks_.count) sum(step, now, load<F>(kept), inverse);
             now = next;
@@ -320,22 +344,24 @@ public:
     }
 
 private:
-    HW_DEVICE void sum(uint32_t step, typename S::ticket t, const F& kept, F& inverse) {
-        const stage_t<W>& stage = stages_[step & 1];
-        F xa = stage.template take<F>(of_xa), xb = stage.template take<F>(of_xb);
+    HW_DEVICE void sum(uint32_t step, ticket t, const F& kept, F& inverse) {
+        const slot_t<W>* slots = wide(step);
+        F xa = slots[of_xa].template take<F>(), xb = slots[of_xb].template take<F>();
         F d = xb;
         d -= xa;
         sum_kind kind = sum_kind::add;
         if (is_special(xa, xb, d)) {
-            F ya = stage.template take<F>(of_ya), yb = stage.template take<F>(of_yb);
+            F ya = slots[of_ya].template take<F>(), yb = slots[of_yb].template take<F>();
             yb.cneg(from_.subtract(t));
             kind = kind_of(xa, ya, xb, yb);
             d = denominator(kind, xa, ya, xb);
         }
+        F next = inverse; // first: what was kept may still be on its way
+        next *= d;
         F mine = inverse;
         mine *= kept;
-        inverse *= d;
-        F ya = stage.template take<F>(of_ya), yb = stage.template take<F>(of_yb), x, y;
+        inverse = next;
+        F ya = slots[of_ya].template take<F>(), yb = slots[of_yb].template take<F>(), x, y;
         yb.cneg(from_.subtract(t));
         auto* to = from_.out(t, pair(step));
         if (kind == sum_kind::add) {

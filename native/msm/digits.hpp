@@ -86,6 +86,11 @@ struct digit_t {
 };
 constexpr uint32_t sign_bit = 0x80000000;
 
+// Two items of a bucket to be added, as in lists: index | sign.
+struct pair_t {
+    uint32_t a, b;
+};
+
 HW_HD digit_t make_digit(int32_t d, bool negative, uint32_t window, int c, uint32_t index) {
     uint32_t size = uint32_t(d < 0 ? -d : d), half = 1u << (c - 1);
     return {window << (c - 1) | (size & (half - 1)), index | (negative != (d < 0) ? sign_bit : 0)};

@@ -181,8 +181,6 @@ template <class G> void driver<G>::run_group(const plan_t& plan, const window_ra
                                              const affine* points, const element_mem<2>* scalars,
                                              uint32_t n, combiner<G>& sums) {
     if (group.digits == 0) return;
-    const bool second = in_.group == HW_G2;
-    (void)second;
     shape_ = shape_t{plan.path,
                      G::words,
                      wish_.processors * uint32_t(G::min_blocks),
@@ -197,11 +195,14 @@ template <class G> void driver<G>::run_group(const plan_t& plan, const window_ra
     stats_.digits += digits_;
     if (digits_) {
         sort();
-        find_buckets();
-        if (plan.path == path_t::affine) sum_affine(points, n);
-        else sum_xyzz(points);
-        if (plan.path == path_t::affine) reduce<affine>();
-        else reduce<xyzz>();
+        if (plan.path == path_t::affine) {
+            find_buckets();
+            sum_affine(points, n);
+            reduce<affine>();
+        } else {
+            sum_xyzz(points);
+            reduce<xyzz>();
+        }
         take_outputs(group, sums);
     }
     scratch_.reset();
@@ -242,16 +243,15 @@ template <class G> void driver<G>::sort() {
 }
 
 template <class G> void driver<G>::find_buckets() {
+    on_.zero(on_.compute(), starts(0), 4 * shape_.buckets());
     on_.zero(on_.compute(), lengths(), 4 * shape_.buckets());
     span k(on_, "msm_buckets");
-    uint32_t blocks = blocks_for(digits_, list_threads);
-    find_begins<<<blocks, list_threads, 0, stream_>>>(keys(sorted_), digits_, starts(0));
-    find_lengths<<<blocks, list_threads, 0, stream_>>>(keys(sorted_), digits_, starts(0),
-                                                       lengths());
+    find_bounds<<<blocks_for(digits_, list_threads), list_threads, 0, stream_>>>(
+        keys(sorted_), digits_, starts(0), lengths());
 }
 
 template <class G> template <class S> void driver<G>::add(const S& source, uint64_t pairs) {
-    chunks_t chunks = make_chunks(pairs, shape_.blocks, shape_.steps(pairs));
+    chunks_t chunks = make_chunks(pairs, shape_.blocks);
     uint32_t blocks = uint32_t(std::min<uint64_t>(shape_.blocks, blocks_for(pairs, block_threads)));
     add_pairs<G><<<blocks, block_threads, add_pairs_shared<G>(), stream_>>>(
         source, chunks, at<word_t>(at_.prefix), &counters_.data()->next_chunk[chunk_counter_++]);
@@ -276,8 +276,9 @@ void driver<G>::pair_round(uint32_t round, uint32_t size, int from, uint32_t poi
     uint32_t *before = starts(round % 2), *after = starts(1 - round % 2);
     scan_lengths(round + 1, after);
     list_t list{keys(from), refs(from), before};
-    pair_up<<<blocks_for(size, list_threads), list_threads, 0, stream_>>>(
-        list, size, round, points, lengths(), after, keys(to), refs(to), at<uint2>(at_.pairs));
+    next_t next{after, keys(to), refs(to), at<pair_t>(at_.pairs)};
+    pair_up<<<blocks_for(size, list_threads), list_threads, 0, stream_>>>(list, size, round, points,
+                                                                          lengths(), next);
 }
 
 // Rounds of affine additions until each bucket has one item left.
@@ -287,13 +288,13 @@ template <class G> void driver<G>::sum_affine(const affine* points, uint32_t n) 
         span k(on_, "msm_rounds");
         uint32_t blocks =
             std::min(blocks_for(shape_.buckets(), list_threads), wish_.processors * 4);
-        count_rounds<<<blocks, list_threads, 0, stream_>>>(lengths(), uint32_t(shape_.buckets()),
-                                                           counters_.data()->sizes);
+        count_rounds<<<blocks, list_threads, 0, stream_>>>(
+            starts(0), lengths(), uint32_t(shape_.buckets()), counters_.data()->sizes);
     }
     on_.d2h(on_.compute(), on_.staging(), counters_.data()->sizes, sizeof sizes);
     rt::synchronise(on_.compute());
     memcpy(sizes, on_.staging(), sizeof sizes);
-    list_source<G> source{points, at<affine>(at_.work), at<uint2>(at_.pairs), n, true};
+    list_source<G> source{points, at<affine>(at_.work), at<pair_t>(at_.pairs), n, true};
     int from = sorted_;
     on_.zero(on_.compute(), at<void>(at_.buckets), sizeof(affine) * shape_.buckets());
     span k(on_, "msm_additions");

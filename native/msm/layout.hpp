@@ -10,7 +10,7 @@
 namespace highwater::msm_detail {
 
 constexpr uint32_t block_threads = 128;
-constexpr uint32_t max_steps = 128; // additions a thread between two inversions
+constexpr uint32_t max_steps = 192; // additions a thread between two inversions
 constexpr uint32_t max_rounds = 32;
 constexpr uint32_t last_level_bits = 8; // rows of 2^8 are summed by one block each
 constexpr uint32_t merge_fan = 8;       // partial sums that a thread merges

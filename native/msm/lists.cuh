@@ -9,14 +9,44 @@ namespace highwater::msm_detail {
 constexpr int list_threads = 256;
 constexpr unsigned full_warp = 0xffffffff;
 
+// Items of a bucket after some rounds of pairing; rounds < 32.
 HW_HD uint32_t halved(uint32_t length, uint32_t rounds) {
-    return uint32_t((uint64_t(length) + (1ull << rounds) - 1) >> rounds);
+    return length ? ((length - 1) >> rounds) + 1 : 0;
+}
+
+struct list_t {
+    const uint32_t *keys, *refs, *begins; // begins: by bucket
+};
+struct next_t {
+    const uint32_t* begins;
+    uint32_t *keys, *refs;
+    pair_t* pairs;
+};
+
+// What becomes of item i of the list of `round`: neighbours of a bucket become a pair, an odd last
+// item goes on alone. A pair is summed where its first item of the pool lies (no other pair reads
+// that), or, in the first round, in a new place; pool places are counted on from `points`. Its sum
+// has the first item's sign.
+HW_HD void pair_item(const list_t& in, uint32_t i, uint32_t round, uint32_t points,
+                     const uint32_t* lengths, const next_t& next) {
+    uint32_t key = in.keys[i], begin = in.begins[key], offset = i - begin;
+    if (offset % 2) return;
+    uint32_t next_begin = next.begins[key], a = in.refs[i];
+    if (offset + 1 < halved(lengths[key], round)) {
+        uint32_t b = in.refs[i + 1], p = begin - next_begin + offset / 2;
+        next.pairs[p] = pair_t{a, b};
+        uint32_t sum = points + p;
+        if (round) sum = (a & ~sign_bit) >= points ? a & ~sign_bit : b & ~sign_bit;
+        a = sum | (a & sign_bit);
+    }
+    next.keys[next_begin + offset / 2] = key;
+    next.refs[next_begin + offset / 2] = a;
 }
 
 #ifdef __CUDACC__
 
 // One thread a scalar, in strides: counts scalars by the length of |s|.
-__global__ void __launch_bounds__(list_threads)
+static __global__ void __launch_bounds__(list_threads)
     count_lengths(const element_mem<2>* scalars, uint32_t n, uint32_t* histogram) {
 #ifdef __CUDA_ARCH__
     __shared__ uint32_t bins[256];
@@ -40,7 +70,7 @@ struct cut_t {
 
 // One thread a scalar: appends its non-zero digits to the list, a warp's digits of one window side
 // by side. The order of the list is free.
-__global__ void __launch_bounds__(list_threads)
+static __global__ void __launch_bounds__(list_threads)
     cut_digits(const element_mem<2>* scalars, uint32_t n, cut_t cut, uint32_t* keys, uint32_t* refs,
                uint32_t* total) {
 #ifdef __CUDA_ARCH__
@@ -49,9 +79,11 @@ __global__ void __launch_bounds__(list_threads)
                    warp = threadIdx.x / 32;
     magnitude_t m = {};
     if (index < n) m = magnitude(scalars[index]);
+    // Most warps of a circuit's scalars have short ones only.
+    const int end = min(cut.end, int(__reduce_max_sync(full_warp, bit_length(m))) / cut.c + 1);
     uint32_t count = 0;
     digits_t counting(m, cut.c);
-    for (int w = 0; w < cut.end; w++) count += counting.next() != 0 && w >= cut.begin;
+    for (int w = 0; w < end; w++) count += counting.next() != 0 && w >= cut.begin;
     uint32_t warp_count = __reduce_add_sync(full_warp, count);
     if (lane == 0) warp_counts[warp] = warp_count;
     __syncthreads();
@@ -68,7 +100,7 @@ __global__ void __launch_bounds__(list_threads)
     if (warp_count == 0) return;
     uint32_t at = block_begin + warp_counts[warp];
     digits_t digits(m, cut.c);
-    for (int w = 0; w < cut.end; w++) {
+    for (int w = 0; w < end; w++) {
         int32_t d = digits.next();
         if (w < cut.begin) continue;
         unsigned present = __ballot_sync(full_warp, d != 0);
@@ -83,68 +115,58 @@ __global__ void __launch_bounds__(list_threads)
 #endif
 }
 
-// One thread a digit of the sorted list: where each bucket begins, and, by the thread of its last
-// digit, how long it is. Empty buckets keep the zero that is there.
-__global__ void __launch_bounds__(list_threads)
-    find_begins(const uint32_t* keys, uint32_t n, uint32_t* starts) {
+// One thread a digit of the sorted list: where each bucket begins and ends. Empty buckets keep the
+// zeros that are there.
+static __global__ void __launch_bounds__(list_threads)
+    find_bounds(const uint32_t* keys, uint32_t n, uint32_t* begins, uint32_t* ends) {
 #ifdef __CUDA_ARCH__
     uint32_t i = blockIdx.x * list_threads + threadIdx.x;
-    if (i < n && (i == 0 || keys[i - 1] != keys[i])) starts[keys[i]] = i;
-#endif
-}
-__global__ void __launch_bounds__(list_threads)
-    find_lengths(const uint32_t* keys, uint32_t n, const uint32_t* starts, uint32_t* lengths) {
-#ifdef __CUDA_ARCH__
-    uint32_t i = blockIdx.x * list_threads + threadIdx.x;
-    if (i < n && (i == n - 1 || keys[i + 1] != keys[i])) lengths[keys[i]] = i + 1 - starts[keys[i]];
+    if (i >= n) return;
+    uint32_t key = keys[i];
+    if (i == 0) {
+        begins[key] = 0;
+    } else if (uint32_t before = keys[i - 1]; before != key) {
+        begins[key] = i;
+        ends[before] = i;
+    }
+    if (i == n - 1) ends[key] = n;
 #endif
 }
 
-// One thread a bucket, in strides: sizes[r] is the length of the list after r rounds of pairing.
-__global__ void __launch_bounds__(list_threads)
-    count_rounds(const uint32_t* lengths, uint32_t buckets, uint32_t* sizes) {
+// One thread a bucket, in strides: ends become lengths, and sizes[r] is the length of the whole
+// list after r rounds of pairing.
+static __global__ void __launch_bounds__(list_threads)
+    count_rounds(const uint32_t* begins, uint32_t* lengths, uint32_t buckets, uint32_t* sizes) {
 #ifdef __CUDA_ARCH__
+    __shared__ uint32_t block_sums[max_rounds];
+    if (threadIdx.x < max_rounds) block_sums[threadIdx.x] = 0;
+    __syncthreads();
     uint32_t sums[max_rounds] = {};
     for (uint32_t b = blockIdx.x * list_threads + threadIdx.x; b < buckets;
          b += gridDim.x * list_threads) {
-        uint32_t length = lengths[b];
+        uint32_t length = lengths[b] - begins[b];
+        lengths[b] = length;
 #pragma unroll
         for (uint32_t r = 0; r < max_rounds; r++) sums[r] += halved(length, r);
     }
 #pragma unroll
     for (uint32_t r = 0; r < max_rounds; r++) {
         uint32_t sum = __reduce_add_sync(full_warp, sums[r]);
-        if (threadIdx.x % 32 == 0 && sum) atomicAdd(&sizes[r], sum);
+        if (threadIdx.x % 32 == 0) atomicAdd(&block_sums[r], sum);
     }
+    __syncthreads();
+    if (threadIdx.x < max_rounds && block_sums[threadIdx.x])
+        atomicAdd(&sizes[threadIdx.x], block_sums[threadIdx.x]);
 #endif
 }
 
-struct list_t {
-    const uint32_t *keys, *refs, *starts;
-};
-
-// One thread an item of the list of `round`: neighbours of a bucket become a pair, an odd last item
-// goes on alone. A pair is summed where its first item of the pool lies (no other pair reads that),
-// or, in the first round, in a new place. Its sum has the first item's sign.
-__global__ void __launch_bounds__(list_threads)
+// One thread an item.
+static __global__ void __launch_bounds__(list_threads)
     pair_up(list_t in, uint32_t size, uint32_t round, uint32_t points, const uint32_t* lengths,
-            const uint32_t* next_starts, uint32_t* next_keys, uint32_t* next_refs, uint2* pairs) {
+            next_t next) {
 #ifdef __CUDA_ARCH__
     uint32_t i = blockIdx.x * list_threads + threadIdx.x;
-    if (i >= size) return;
-    uint32_t key = in.keys[i], start = in.starts[key], offset = i - start;
-    if (offset % 2) return;
-    uint32_t begin = next_starts[key], a = in.refs[i];
-    if (offset + 1 < halved(lengths[key], round)) {
-        uint32_t b = in.refs[i + 1], p = start - begin + offset / 2;
-        pairs[p] = make_uint2(a, b);
-        uint32_t sum = round == 0                  ? points + p
-                       : (a & ~sign_bit) >= points ? a & ~sign_bit
-                                                   : b & ~sign_bit;
-        a = sum | (a & sign_bit);
-    }
-    next_keys[begin + offset / 2] = key;
-    next_refs[begin + offset / 2] = a;
+    if (i < size) pair_item(in, i, round, points, lengths, next);
 #endif
 }
 

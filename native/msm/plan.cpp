@@ -1,6 +1,7 @@
 #include "msm/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "highwater_native.h"
 #include "msm/layout.hpp"
@@ -8,8 +9,9 @@
 namespace highwater::msm_detail {
 
 const cost_model& costs(uint32_t group) {
-    static const cost_model g1{0.45, 0.30, 1.6, 0.75, 9e5, 700};
-    static const cost_model g2{1.25, 0.86, 4.5, 2.1, 2.2e6, 2000};
+    //                          xyzz: digit, bucket, start    affine: digit, bucket, start, round
+    static const cost_model g1{0.57, 1.27, 3.5e5, 0.335, 0.70, 4.5e5, 5.5e4, 700};
+    static const cost_model g2{2.40, 4.00, 8.0e5, 0.900, 1.95, 9.0e5, 1.3e5, 2000};
     return group == HW_G2 ? g2 : g1;
 }
 
@@ -25,11 +27,12 @@ int plan_t::widest() const {
     return most;
 }
 
-uint64_t digits_of_window(const histogram_t& lengths, int c, int w) {
-    // |s| of L bits has windows 0 .. L/c: the last holds its highest bits, or a carry.
-    uint64_t sum = 0;
-    for (int bits = std::max(1, w * c); bits <= scalar_bits; bits++) sum += lengths[bits];
-    return sum;
+totals_t::totals_t(const histogram_t& lengths) {
+    for (int bits = scalar_bits; bits > 0; bits--) {
+        at_least_[bits] = at_least_[bits + 1] + lengths[bits];
+        if (!longest_ && lengths[bits]) longest_ = bits;
+    }
+    ones_ = lengths[1];
 }
 
 static shape_t shape_of(const plan_t& plan, const window_range& g, const wish_t& wish) {
@@ -64,38 +67,49 @@ static bool divide(plan_t& plan, const std::vector<uint64_t>& digits, const wish
     return false;
 }
 
-static plan_t plan_for(const histogram_t& lengths, int c, path_t path, const wish_t& wish) {
+// Rounds of pairing until the largest bucket is one point: that of the scalars ±1, as far as
+// lengths tell.
+static double rounds_of(const plan_t& plan, const totals_t& totals) {
+    double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
+    double largest = std::max(double(totals.ones()), 4 * plan.digits / buckets);
+    return std::ceil(std::log2(std::max(2.0, largest)));
+}
+
+static double nanos_of(const plan_t& plan, const totals_t& totals, const cost_model& cost) {
+    double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
+    double nanos = plan.windows * plan.c * cost.output;
+    if (plan.path == path_t::xyzz) {
+        return nanos + plan.digits * cost.xyzz_digit + buckets * cost.xyzz_bucket +
+               plan.groups.size() * cost.xyzz_start;
+    }
+    double start = cost.affine_start + rounds_of(plan, totals) * cost.affine_round;
+    return nanos + plan.digits * cost.affine_digit + buckets * cost.affine_bucket +
+           plan.groups.size() * start;
+}
+
+static plan_t plan_for(const totals_t& totals, int c, path_t path, const wish_t& wish) {
     plan_t plan;
     plan.path = path;
     plan.c = c;
-    int longest = 0;
-    for (int bits = 1; bits <= scalar_bits; bits++)
-        if (lengths[bits]) longest = bits;
-    plan.windows = longest ? longest / c + 1 : 0;
+    plan.windows = totals.longest() ? totals.longest() / c + 1 : 0;
     std::vector<uint64_t> digits;
     for (int w = 0; w < plan.windows; w++) {
-        digits.push_back(digits_of_window(lengths, c, w));
+        digits.push_back(totals.digits_of_window(c, w));
         plan.digits += digits.back();
     }
-    if (!divide(plan, digits, wish)) return plan;
-    const cost_model& cost = costs(wish.group);
-    double buckets = double(plan.windows) * double(1ull << (c - 1));
-    plan.nanos = path == path_t::affine
-                     ? plan.digits * cost.affine_digit + buckets * cost.affine_bucket +
-                           plan.groups.size() * cost.affine_start
-                     : plan.digits * cost.xyzz_digit + buckets * cost.xyzz_bucket;
-    plan.nanos += plan.windows * c * cost.window;
+    if (divide(plan, digits, wish)) plan.nanos = nanos_of(plan, totals, costs(wish.group));
     return plan;
 }
 
 plan_t make_plan(const histogram_t& lengths, const wish_t& wish) {
     plan_t best;
+    const totals_t totals(lengths);
     for (path_t path : {path_t::xyzz, path_t::affine}) {
         if (wish.path == HW_MSM_XYZZ && path != path_t::xyzz) continue;
         if (wish.path == HW_MSM_AFFINE && path != path_t::affine) continue;
         for (int c = min_window; c <= max_window; c++) {
             if (wish.window_bits && c != int(wish.window_bits)) continue;
-            plan_t plan = plan_for(lengths, c, path, wish);
+            plan_t plan = plan_for(totals, c, path, wish);
             if (plan.groups.empty()) continue;
             if (best.groups.empty() || plan.nanos < best.nanos) best = plan;
         }

@@ -2,6 +2,7 @@
 // scalars' lengths alone, so that it costs the same whatever the scalars look like.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -14,12 +15,13 @@ using histogram_t = std::array<uint32_t, 256>; // scalars by bit_length of |s|
 
 enum class path_t { xyzz, affine };
 
-// What a step costs, in nanoseconds; measured on an H200 (docs/bench/msm.md).
+// What a step costs, in nanoseconds; measured on an H200 (docs/bench/msm.md). Digits include
+// sorting and lists, buckets their reduction; a start is what launches and small rounds cost
+// whatever the size.
 struct cost_model {
-    double xyzz_digit, affine_digit;   // a digit, sorting and lists included
-    double xyzz_bucket, affine_bucket; // a bucket, reduced
-    double affine_start;               // of the rounds that are too small to fill the card
-    double window;                     // of the last combination on the host, a bit
+    double xyzz_digit, xyzz_bucket, xyzz_start;
+    double affine_digit, affine_bucket, affine_start, affine_round;
+    double output; // a sum that the host combines
 };
 const cost_model& costs(uint32_t group);
 
@@ -47,8 +49,25 @@ struct wish_t {
     uint32_t processors = 1;
 };
 
-// Digits that window w can hold at most.
-uint64_t digits_of_window(const histogram_t& lengths, int c, int w);
+// What a plan needs to know of the scalars.
+class totals_t {
+public:
+    explicit totals_t(const histogram_t& lengths);
+    int longest() const { return longest_; } // bits; 0: all scalars are 0
+    uint64_t ones() const { return ones_; }  // scalars 1 and -1
+    // Digits that window w can hold at most: |s| of L bits has windows 0 .. L/c, the last for its
+    // highest bits, or a carry.
+    uint64_t digits_of_window(int c, int w) const {
+        int bits = std::max(1, w * c);
+        return bits > scalar_bits ? 0 : at_least_[bits];
+    }
+
+private:
+    uint64_t at_least_[scalar_bits + 2] = {}; // scalars by length
+    uint64_t ones_ = 0;
+    int longest_ = 0;
+};
+
 // Bytes that one group of windows takes.
 uint64_t scratch_of(const plan_t& plan, const window_range& group, const wish_t& wish);
 // The cheapest plan within the bound. One without groups: the bound is too small for any.

@@ -16,6 +16,20 @@
 
 namespace highwater::msm_detail {
 
+// What finish_rows adds up: the levels 0, before the last, and last.
+template <class E> struct rows_t {
+    const E *buckets, *before, *last; // `before` is null where the last is level 0
+    uint32_t windows, level, lg, c;   // 2^lg elements a row of the last level
+
+    // Element i < 2^lg of output s of window w; null: it is not in it.
+    HW_HD const E* share(uint32_t w, uint32_t s, uint32_t i) const {
+        if (s == c - 1) return i == 0 ? buckets + (size_t(w) << (c - 1)) : nullptr;
+        if (s + 1 < level) return last + (size_t((s + 1) * windows + w) << lg) + i;
+        if (s + 1 == level) return before + (size_t(w) << (lg + 1)) + 2 * i + 1;
+        return i >> (s - level) & 1 ? last + (size_t(w) << lg) + i : nullptr;
+    }
+};
+
 #ifdef __CUDACC__
 
 // One thread an element of the next level.
@@ -30,12 +44,6 @@ template <class G> __global__ void __launch_bounds__(block_threads)
 #endif
 }
 
-template <class E> struct rows_t {
-    const E* buckets;       // level 0
-    const E *before, *last; // the levels before the last, and the last: `before` is null at level 0
-    uint32_t windows, level, lg, c; // 2^lg elements a row of the last level
-};
-
 #ifdef __CUDA_ARCH__
 
 template <class G> HW_DEVICE void add_element(xyzz_of<G>& sum, const affine_mem<G::words>& e) {
@@ -43,19 +51,6 @@ template <class G> HW_DEVICE void add_element(xyzz_of<G>& sum, const affine_mem<
 }
 template <class G> HW_DEVICE void add_element(xyzz_of<G>& sum, const xyzz_mem<G::words>& e) {
     add_sum<G>(sum, &e);
-}
-
-// The thread's share of output s of window w.
-template <class G, class E> HW_DEVICE void add_share(xyzz_of<G>& sum, const rows_t<E>& r,
-                                                     uint32_t w, uint32_t s, uint32_t threads) {
-    const uint32_t length = 1u << r.lg;
-    for (uint32_t i = threadIdx.x; i < length; i += threads) {
-        if (s + 1 < r.level)
-            add_element<G>(sum, r.last[(size_t((s + 1) * r.windows + w) << r.lg) + i]);
-        else if (s + 1 == r.level)
-            add_element<G>(sum, r.before[(size_t(w) << (r.lg + 1)) + 2 * i + 1]);
-        else if (i >> (s - r.level) & 1) add_element<G>(sum, r.last[(size_t(w) << r.lg) + i]);
-    }
 }
 
 #endif
@@ -69,11 +64,8 @@ template <class G, class E> __global__ void __launch_bounds__(merge_block_thread
     const uint32_t w = blockIdx.x / rows.c, s = blockIdx.x % rows.c, tid = threadIdx.x;
     xyzz_of<G> sum;
     sum.inf();
-    if (s == rows.c - 1) {
-        if (tid == 0) add_element<G>(sum, rows.buckets[size_t(w) << (rows.c - 1)]);
-    } else {
-        add_share<G>(sum, rows, w, s, threads);
-    }
+    for (uint32_t i = tid; i < 1u << rows.lg; i += threads)
+        if (const E* e = rows.share(w, s, i)) add_element<G>(sum, *e);
     store_xyzz<G>(sums[tid], sum);
     __syncthreads();
     for (uint32_t half = threads / 2; half; half /= 2) {

@@ -15,6 +15,34 @@ template <class G> struct partials_t {
     typename G::xyzz* sums;
 };
 
+// Takes a slice's runs: all but the first and last are whole buckets.
+template <class G> class run_writer {
+    uint32_t slot_;
+    partials_t<G> partials_;
+    typename G::xyzz* buckets_;
+    bool first_ = true;
+
+    HW_HD void partial(uint32_t at, uint32_t key, const xyzz_of<G>& sum) {
+        partials_.keys[at] = key;
+        store_xyzz<G>(partials_.sums[at], sum);
+    }
+
+public:
+    HW_HD run_writer(uint32_t slice, partials_t<G> partials, typename G::xyzz* buckets)
+        : slot_(2 * slice), partials_(partials), buckets_(buckets) {}
+    HW_HD void run(uint32_t key, const xyzz_of<G>& sum) {
+        if (first_) partial(slot_, key, sum);
+        else store_xyzz<G>(buckets_[key], sum);
+        first_ = false;
+    }
+    HW_HD void last(uint32_t key, xyzz_of<G>& sum) {
+        partial(slot_ + !first_, key, sum);
+        if (!first_) return;
+        sum.inf(); // keeps the list sorted and without holes
+        partial(slot_ + 1, key, sum);
+    }
+};
+
 #ifdef __CUDACC__
 
 // Not inlined: a dozen kernels' code would be this.
@@ -31,38 +59,6 @@ __device__ __noinline__ void add_sum(xyzz_of<G>& sum, const typename G::xyzz* p)
     sum.add(load_xyzz<G>(*p));
 #endif
 }
-
-#ifdef __CUDA_ARCH__
-
-// Takes a slice's runs: all but the first and last are whole buckets.
-template <class G> class run_writer {
-    uint32_t slot_;
-    partials_t<G> partials_;
-    typename G::xyzz* buckets_;
-    bool first_ = true;
-
-    HW_DEVICE void partial(uint32_t at, uint32_t key, const xyzz_of<G>& sum) {
-        partials_.keys[at] = key;
-        store_xyzz<G>(partials_.sums[at], sum);
-    }
-
-public:
-    HW_DEVICE run_writer(uint32_t slice, partials_t<G> partials, typename G::xyzz* buckets)
-        : slot_(2 * slice), partials_(partials), buckets_(buckets) {}
-    HW_DEVICE void run(uint32_t key, const xyzz_of<G>& sum) {
-        if (first_) partial(slot_, key, sum);
-        else store_xyzz<G>(buckets_[key], sum);
-        first_ = false;
-    }
-    HW_DEVICE void last(uint32_t key, xyzz_of<G>& sum) {
-        partial(slot_ + !first_, key, sum);
-        if (!first_) return;
-        sum.inf(); // keeps the list sorted and without holes
-        partial(slot_ + 1, key, sum);
-    }
-};
-
-#endif
 
 // One thread a slice of the digits.
 template <class G> __global__ void __launch_bounds__(block_threads, G::min_blocks)
