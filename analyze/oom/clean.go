@@ -8,21 +8,16 @@ import (
 	"time"
 )
 
-// clean gives the text of a raw line without what pages, terminals and mails add to it: colours,
-// HTML, NULs, hard blanks, a carriage return. It may hold several lines (an HTML break).
-func clean(b []byte) string {
-	b = bytes.TrimRight(b, "\r \t\x00")
-	if len(b) > maxLine {
-		b = b[:maxLine]
-	}
+// clean gives the text of a line without what pages, terminals and mails add to it: colours, HTML,
+// NULs, hard blanks, a carriage return. It may hold several lines (an HTML break).
+func clean(s string) string {
 	plain := true
-	for _, c := range b {
-		if c < ' ' || c == '&' || c == '<' || c == 0xc2 {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '&' || c == '<' || c == 0xc2 {
 			plain = false
 			break
 		}
 	}
-	s := string(b)
 	if plain {
 		return s
 	}

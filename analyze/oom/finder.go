@@ -1,15 +1,18 @@
 package oom
 
 // finder finds which of many words stands next in a text, whatever its case, skipping most of the
-// text: Wu and Manber's shift table over two bytes. Words are ASCII and at least minWord long.
+// text: Wu and Manber's shift table over three bytes. Words are ASCII and at least minWord long.
 type finder struct {
 	words   []string // in lower case
-	shift   [1 << 16]uint8
+	shift   [1 << gramBits]uint8
 	buckets map[uint16][]int32
 }
 
-// minWord is the window of the finder: the longer it is, the more of the text is skipped.
-const minWord = 6
+const (
+	minWord  = 7 // the window of the finder: the longer it is, the more of the text is skipped
+	gram     = 3 // bytes that decide how far to skip
+	gramBits = 14
+)
 
 // lower folds ASCII letters and leaves every other byte.
 var lower = func() (t [256]byte) {
@@ -22,54 +25,38 @@ var lower = func() (t [256]byte) {
 	return t
 }()
 
+// gramKey is a hash of three bytes that does not see the case of letters.
+func gramKey(a, b, c byte) uint16 {
+	v := (uint32(a) | uint32(b)<<8 | uint32(c)<<16) | 0x202020
+	return uint16(v * 0x9e3779b1 >> (32 - gramBits))
+}
+
 func newFinder(words []string) *finder {
 	f := &finder{words: words, buckets: map[uint16][]int32{}}
 	for i := range f.shift {
-		f.shift[i] = minWord - 1
+		f.shift[i] = minWord - gram + 1
 	}
 	for id, w := range words {
 		if len(w) < minWord {
 			panic("oom: word too short: " + w)
 		}
-		for end := 1; end < minWord; end++ {
-			for _, key := range cases(w[end-1], w[end]) {
-				f.shift[key] = min(f.shift[key], uint8(minWord-1-end))
-			}
+		for end := gram; end < minWord; end++ {
+			key := gramKey(w[end-3], w[end-2], w[end-1])
+			f.shift[key] = min(f.shift[key], uint8(minWord-end))
 		}
-		for _, key := range cases(w[minWord-2], w[minWord-1]) {
-			f.buckets[key] = append(f.buckets[key], int32(id))
-		}
+		key := gramKey(w[minWord-3], w[minWord-2], w[minWord-1])
+		f.buckets[key] = append(f.buckets[key], int32(id))
+	}
+	for key := range f.buckets {
+		f.shift[key] = 0
 	}
 	return f
-}
-
-// cases are the keys of two bytes in every case of their letters.
-func cases(a, b byte) []uint16 {
-	upper := func(c byte) byte {
-		if 'a' <= c && c <= 'z' {
-			return c - ('a' - 'A')
-		}
-		return c
-	}
-	var keys []uint16
-	for _, x := range []byte{a, upper(a)} {
-		for _, y := range []byte{b, upper(b)} {
-			key := uint16(x)<<8 | uint16(y)
-			if len(keys) == 0 || keys[len(keys)-1] != key {
-				keys = append(keys, key)
-			}
-		}
-	}
-	if len(keys) == 4 || keys[0] != keys[len(keys)-1] || len(keys) == 1 {
-		return keys
-	}
-	return keys[:1]
 }
 
 // next is where in b, from position from on, a word begins; -1 where none does.
 func (f *finder) next(b string, from int) int {
 	for i := from + minWord - 1; i < len(b); {
-		key := uint16(b[i-1])<<8 | uint16(b[i])
+		key := gramKey(b[i-2], b[i-1], b[i])
 		if s := f.shift[key]; s > 0 {
 			i += int(s)
 			continue
@@ -88,7 +75,7 @@ func (f *finder) next(b string, from int) int {
 // at appends the words that begin at position start of b to ids.
 func (f *finder) at(b string, start int, ids []int32) []int32 {
 	end := start + minWord
-	for _, id := range f.buckets[uint16(b[end-2])<<8|uint16(b[end-1])] {
+	for _, id := range f.buckets[gramKey(b[end-3], b[end-2], b[end-1])] {
 		if f.matches(b[start:], f.words[id]) {
 			ids = append(ids, id)
 		}

@@ -10,18 +10,42 @@ type head struct {
 	host  string
 	tag   string // the program that logged: kernel, systemd-oomd …
 	text  bool   // there was a prefix at all
+	memo  *dateMemo
 }
 
 // A stripper takes one kind of prefix off the front of s, notes it in h, and gives the rest; it gives
 // s where its kind does not stand there.
 type stripper func(h *head, s string) string
 
-// strippers are tried in turn until none finds anything more, so that prefixes may stand in any
-// order and number: a mail's quote before a container's name before a syslog stamp before a kernel's.
-var strippers = []stripper{
-	stripQuote, stripListNumber, stripPriority, stripKmsg, stripBracket, stripISO, stripUnix,
-	stripFacility, stripSyslog, stripLogcat, stripKlog, stripStream, stripTag, stripPipe,
-}
+// strippers are the kinds of prefix, by the first byte that is not blank. They are tried in turn until none
+// finds anything more, so that prefixes may stand in any order and number: a mail's quote before a
+// container's name before a syslog stamp before a kernel's.
+var strippers = func() (t [256][]stripper) {
+	add := func(bytes string, list ...stripper) {
+		for _, b := range []byte(bytes) {
+			t[b] = append(t[b], list...)
+		}
+	}
+	const digits, small, large = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	add(">`\"", stripQuote)
+	add(digits, stripListNumber, stripKmsg, stripISO, stripUnix, stripLogcat)
+	add("<", stripPriority)
+	add("[", stripBracket)
+	add(":|", stripTag, stripPipe)
+	add("k", stripFacility)
+	add("IWEF", stripKlog)
+	add("s", stripStream)
+	add(small+large, stripISO)
+	for b := range t {
+		switch c := byte(b); {
+		case 'a' <= lower[c] && lower[c] <= 'z', '0' <= c && c <= '9', c >= 0x80:
+			add(string([]byte{c}), stripSyslog, stripTag, stripPipe)
+		case c == '.':
+			add(".", stripTag)
+		}
+	}
+	return t
+}()
 
 // maxPrefixes bounds how many prefixes one line may have.
 const maxPrefixes = 16
@@ -29,19 +53,38 @@ const maxPrefixes = 16
 // cutHead splits a line into what stands before the message and the message.
 func cutHead(s string) (h head, message string) {
 	h.stamp = unstamped
-	rest := s
+	h.cut(&s, nil)
+	return h, s
+}
+
+// cut takes the prefixes off the front of s. memo may be nil.
+func (h *head) cut(s *string, memo *dateMemo) {
+	h.memo = memo
 	for range maxPrefixes {
-		before := rest
-		for _, strip := range strippers {
-			// One blank at most belongs to the prefix's end; more are the message's indent.
-			rest = strip(&h, rest)
+		before := len(*s)
+		i := 0
+		for i < len(*s) && ((*s)[i] == ' ' || (*s)[i] == '\t') {
+			i++
 		}
-		if rest == before {
-			break
+		if i == len(*s) {
+			return
+		}
+		for _, strip := range strippers[(*s)[i]] {
+			if *s = strip(h, *s); len(*s) != before {
+				break
+			}
+		}
+		if len(*s) == before {
+			return
 		}
 		h.text = true
 	}
-	return h, rest
+}
+
+// dateMemo is the last date that was read: the lines of a report share it.
+type dateMemo struct {
+	text string
+	at   stamp
 }
 
 // stripQuote takes a mail's or a page's quote marks.
@@ -206,13 +249,26 @@ func stripFacility(_ *head, s string) string {
 
 // stripSyslog takes "Sep  7 15:49:31 ", in any language.
 func stripSyslog(h *head, s string) string {
-	if st, rest, ok := cutSyslog(s); ok {
-		h.wall(st)
-		_, name, rest := cutZone(rest)
-		_ = name
-		return trimOne(rest)
+	end, ok := syslogEnd(s)
+	if !ok {
+		return s
 	}
-	return s
+	text := s[:end]
+	if m := h.memo; m != nil && m.text == text {
+		h.wall(m.at)
+	} else {
+		st, ok := readDate(text)
+		if !ok {
+			return s
+		}
+		h.wall(st)
+		if m != nil {
+			m.text, m.at = strings.Clone(text), st
+			m.at.text = strings.TrimSpace(m.text)
+		}
+	}
+	_, _, rest := cutZone(s[end:])
+	return trimOne(rest)
 }
 
 // stripLogcat takes "04-29 14:55:41.678  1234  1234 I ".

@@ -166,7 +166,7 @@ var programRules = []programRule{
 		read:     readDevice,
 	},
 	{
-		words: []string{"rlimit_memlock", "max locked memory", "mlock(", "mlock:", "mlockall", "failed to mlock", "ulimit -l", "locked-in-memory"},
+		words: []string{"rlimit_memlock", "max locked memory", "mlock()", "mlock: ", "mlockall", "failed to mlock", "ulimit -l", "locked-in-memory"},
 		kind:  CauseMemlock, oom: no, confidence: Shown,
 		sentence: "Not out of memory: the limit on locked memory was met (RLIMIT_MEMLOCK, ulimit -l).",
 		next:     "Raise it: ulimit -l, LimitMEMLOCK= of the service, --ulimit memlock= of the container.",
@@ -237,7 +237,7 @@ var programRules = []programRule{
 		words: []string{
 			"std::bad_alloc", "unable to allocate", "memoryerror", "calling malloc()", "malloc failed", "calloc failed",
 			"malloc() failed", "failed on request of size", "memory exhausted", "cannot allocate memory",
-			"mmap failed", "failed to allocate", "out of memory allocating", "enomem",
+			"mmap failed", "failed to allocate", "out of memory allocating", "enomem)", "(enomem", " enomem",
 		},
 		kind: CauseMalloc, confidence: Shown,
 		sentence: "One allocation was refused at once (ENOMEM); nobody was killed. Overcommit, a limit on address space or its sheer size can be the reason, with RAM to spare.",

@@ -27,13 +27,15 @@ const (
 // scanner reads one input once, skipping what holds no known word, and hands the lines that do and
 // those around them to its collector.
 type scanner struct {
-	in    *Input
-	rules *rules
-	out   *collector
-	small bool  // the whole input is one block: read every line of it
-	hot   int   // lines still to be read one by one, whether or not they hold a word
-	no    int64 // number of the last line counted
-	held  *line // the last line, where it may go on in the next
+	in     *Input
+	rules  *rules
+	out    *collector
+	small  bool  // the whole input is one block: read every line of it
+	hot    int   // lines still to be read one by one, whether or not they hold a word
+	no     int64 // number of the last line counted
+	kernel int   // of them, lines that may be of a kernel's report
+	held   line  // the last line, where it may go on in the next; without kind where there is none
+	memo   dateMemo
 }
 
 // decode undoes gzip and UTF-16.
@@ -118,6 +120,10 @@ func (s *scanner) scan(r io.Reader) error {
 			w.buf = spread(w.buf)
 			whole = len(w.buf)
 		}
+		if end && !s.small && whole > 0 && w.buf[whole-1] != '\n' && whole < cap(w.buf) {
+			w.buf = append(w.buf, '\n') // a last "Killed" is found by its line's end
+			whole++
+		}
 		s.block(&w, whole)
 		if end {
 			s.release()
@@ -155,6 +161,7 @@ func (s *scanner) block(w *window, whole int) {
 			pos = s.nextLine(w, pos, whole)
 			w.read = pos
 			s.hot--
+			s.kernel--
 			continue
 		}
 		at := s.rules.finder.next(text, pos)
@@ -182,7 +189,9 @@ func (s *scanner) lookBack(w *window, at int, strong bool) int {
 		}
 	}
 	s.no += int64(bytes.Count(w.buf[w.read:from], newline))
-	s.hot = 1
+	if strong {
+		s.kernel = 1
+	}
 	for from < start {
 		from = s.nextLine(w, from, start)
 	}
@@ -203,10 +212,16 @@ func (s *scanner) nextLine(w *window, pos, whole int) int {
 
 // readLine classifies one raw line.
 func (s *scanner) readLine(b []byte) {
+	b = bytes.TrimRight(b, "\r \t\x00")
 	if len(b) == 0 {
 		return
 	}
-	text := clean(b)
+	b = b[:min(len(b), maxLine)]
+	raw := unsafe.String(&b[0], len(b)) // only looked at here: keep clones what stays
+	if !s.full() && s.rules.finder.next(raw, 0) < 0 && !looseField(raw) {
+		return
+	}
+	text := clean(raw)
 	h := head{stamp: unstamped}
 	if strings.HasPrefix(strings.TrimLeft(text, " "), "{") {
 		if inner, message, ok := unwrapJSON(text); ok {
@@ -216,37 +231,50 @@ func (s *scanner) readLine(b []byte) {
 	for strings.IndexByte(text, '\n') >= 0 {
 		var one string
 		one, text, _ = strings.Cut(text, "\n")
-		s.readText(h, one)
+		s.readText(&h, one)
 	}
-	s.readText(h, text)
+	s.readText(&h, text)
 }
 
+// full says whether every line is looked at closely, whether or not it holds a word.
+func (s *scanner) full() bool { return s.small || s.kernel > 0 }
+
 // readText classifies a line without wrapping; outer is what a wrapping said of it.
-func (s *scanner) readText(outer head, text string) {
+func (s *scanner) readText(outer *head, text string) {
+	l := line{head: head{stamp: unstamped}, no: s.no}
+	l.head.cut(&text, &s.memo)
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	h, msg := cutHead(text)
-	h.within(&outer)
-	l := &line{head: h, msg: msg, no: s.no}
+	l.msg = text
+	l.head.within(outer)
 	strong := false
-	l.kind, l.rule, strong = s.rules.kindOf(msg)
+	l.kind, l.rule, strong = s.rules.kindOf(text)
 	if l.kind == kindNone {
-		l.kind, l.rule = wordless(msg), statusField
+		l.kind, l.rule = wordless(text)
 	}
 	switch {
 	case strong:
-		s.hot = followStrong
-	case l.kind > lastKernelKind:
+		s.hot, s.kernel = followStrong, followStrong
+	case l.kind > lastKernelKind && l.kind != kindFree:
 		s.hot = max(s.hot, followWeak)
 	}
-	if s.held != nil && s.continues(l) {
+	if s.held.kind != kindNone && s.continues(&l) {
 		return
 	}
 	s.release()
 	if l.kind != kindNone {
 		s.held = l
+		s.held.keep()
 	}
+}
+
+// keep copies what a line refers to of the text being read.
+func (l *line) keep() {
+	l.msg = strings.Clone(l.msg)
+	l.head.host, l.head.tag = strings.Clone(l.head.host), strings.Clone(l.head.tag)
+	l.head.stamp.text, l.head.stamp.zone = strings.Clone(l.head.stamp.text), ""
+	l.head.memo = nil
 }
 
 // within adds what the wrapping of a line knew to what the line itself says.
@@ -267,9 +295,9 @@ func (h *head) within(outer *head) {
 
 // release hands the held line on.
 func (s *scanner) release() {
-	if s.held != nil {
-		s.out.add(s.held)
-		s.held = nil
+	if s.held.kind != kindNone {
+		s.out.add(&s.held)
+		s.held = line{}
 	}
 }
 

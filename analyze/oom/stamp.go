@@ -234,7 +234,7 @@ func readDate(s string) (st stamp, ok bool) {
 	var d date
 	var c clock
 	found := false
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		if t, rest, isClock := cutClock(w); isClock && !found && len(rest) < 7 {
 			c, found = t, true
 			continue
@@ -304,9 +304,14 @@ var months = [12][]string{
 	{"dec", "dez", "déc", "dic", "дек", "gru", "jou", "pro", "ara", "δεκ"},
 }
 
-// cutSyslog takes "Sep  7 15:49:31" off the front, in any locale, with fraction, with the year
-// behind it ("Dec 27 09:19:05 2013"), or a weekday before ("Mon Sep  7 15:49:31 2020").
-func cutSyslog(s string) (st stamp, rest string, ok bool) {
+// syslogEnd is where a date such as "Sep  7 15:49:31" at the front of s ends: in any locale, with
+// fraction, with the year behind it ("Dec 27 09:19:05 2013"), or a weekday before ("Mon Sep  7 15:49:31
+// 2020").
+func syslogEnd(s string) (end int, ok bool) {
+	colon := strings.IndexByte(s[:min(len(s), 48)], ':')
+	if colon < 3 || s[colon-1] < '0' || s[colon-1] > '9' {
+		return 0, false
+	}
 	at := 0
 	for words := 0; words < 5; words++ {
 		for at < len(s) && s[at] == ' ' {
@@ -314,22 +319,21 @@ func cutSyslog(s string) (st stamp, rest string, ok bool) {
 		}
 		if _, after, isClock := cutClock(s[at:]); isClock {
 			if words < 2 {
-				return st, s, false
+				return 0, false
 			}
 			if y, r, four := cutDigits(strings.TrimLeft(after, " "), 4, 4); four &&
 				y >= "1990" && y < "2100" && strings.HasPrefix(r, " ") {
 				after = r
 			}
-			st, ok = readDate(s[:len(s)-len(after)])
-			return st, after, ok
+			return len(s) - len(after), true
 		}
-		end := strings.IndexByte(s[at:], ' ')
-		if end < 1 || end > 12 || !dateWord(s[at:at+end]) {
-			return st, s, false
+		n := strings.IndexByte(s[at:min(len(s), at+13)], ' ')
+		if n < 1 || !dateWord(s[at:at+n]) {
+			return 0, false
 		}
-		at += end
+		at += n
 	}
-	return st, s, false
+	return 0, false
 }
 
 // dateWord says whether w may be a weekday, a month or a day.

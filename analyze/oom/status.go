@@ -47,7 +47,7 @@ var statusWords = []struct {
 	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits", statusMonitor},
 	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor}, {"term_memlimit", statusMonitor},
 	{"maximum resident set size", statusRSS},
-	{"killed", statusKilled},
+	{" killed ", statusKilled}, {"killed\n", statusKilled},
 }
 
 // exitSigkill is how a shell, docker and Kubernetes give a death by signal 9: 128 + 9.

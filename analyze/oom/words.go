@@ -179,35 +179,64 @@ func counterKind(msg string) kind {
 	return kindNone
 }
 
-// wordless is the kind of a line in a report that holds no known word.
-func wordless(msg string) kind {
+// wordless is the kind of a line that holds no known word.
+func wordless(msg string) (k kind, rule int) {
 	t := strings.TrimLeft(msg, " \t")
-	switch {
-	case t == "":
-		return kindNone
-	case t[0] == '[':
-		if isRow(t) {
-			return kindRow
-		}
-	case strings.Contains(t, "*") && strings.Contains(t, "kB = "), strings.Contains(t, "*4kB "):
-		return kindBuddy
-	case strings.HasPrefix(t, "free:"), strings.HasPrefix(t, "mapped:"), strings.HasPrefix(t, "active:"),
-		strings.HasPrefix(t, "sec_pagetables:"), strings.HasPrefix(t, "inactive_file:"):
-		return kindCounter
+	if t == "" {
+		return kindNone, 0
 	}
-	if _, ok := readFrame(t); ok {
-		return kindFrame
+	if t[0] == '[' {
+		if isRow(t) {
+			return kindRow, 0
+		}
+	} else if k := plainKind(t); k != kindNone {
+		return k, 0
+	}
+	if strings.Contains(t, "+0x") {
+		if _, ok := readFrame(t); ok {
+			return kindFrame, 0
+		}
+	}
+	if factLine(t) {
+		return kindFree, 0
+	}
+	if _, _, ok := field(t); ok {
+		return kindStatus, statusField
+	}
+	if shellKilled(t) {
+		return kindStatus, statusKilled
+	}
+	return kindNone, 0
+}
+
+// plainKind tells lines of a report by how they begin.
+func plainKind(t string) kind {
+	for _, p := range [...]string{"free:", "mapped:", "active:", "sec_pagetables:", "inactive_file:"} {
+		if strings.HasPrefix(t, p) {
+			return kindCounter
+		}
+	}
+	if strings.Contains(t, "kB = ") && strings.Contains(t, "*") || strings.Contains(t, "*4kB ") {
+		return kindBuddy
 	}
 	if key, _, ok := strings.Cut(t, " "); ok && memcgStats[key] {
 		return kindStat
 	}
-	if factLine(t) {
-		return kindFree
-	}
-	if _, _, ok := field(t); ok {
-		return kindStatus
-	}
 	return kindNone
+}
+
+// looseField says whether a raw line may be a field of a container's status: "  Exit Code:    137".
+func looseField(raw string) bool {
+	t := strings.TrimLeft(raw, " \t\"-")
+	if t == "" || lower[t[0]] < 'a' || lower[t[0]] > 'z' || len(t) > 200 {
+		return false
+	}
+	colon := strings.IndexByte(t[:min(len(t), 20)], ':')
+	if colon < 3 {
+		return false
+	}
+	_, _, ok := field(t)
+	return ok
 }
 
 // isRow says whether a line is a row of the task table: [  116]  0  116  2628942 …
