@@ -262,3 +262,57 @@ func TestClassFigures(t *testing.T) {
 		t.Error("a buffer of no job is in the jobs' bytes times time")
 	}
 }
+
+// TestDevice: what a GPU backend records is compared too: copies by name and direction, bytes that
+// they moved, device memory, a device's peak with its own split.
+func TestDevice(t *testing.T) {
+	gpu := func(copyNS int64, poolBytes int64) func(*shop) {
+		return func(s *shop) {
+			s.edit = func(e *shopEvents) {
+				e.span("stage_in", s.firstJob, 0, 2e9, 2e9+copyNS)
+				e.copied("copy h2d pageable", s.firstJob, 2e9, copyNS, 1<<26)
+				e.buffer("d_a", s.firstJob, 0, poolBytes, 2e9, 3e9)
+				for i := len(e.d.Buffers) - 2; i < len(e.d.Buffers); i++ {
+					e.d.Buffers[i].Space, e.d.Buffers[i].Device = trace.SpaceDevice, 0
+				}
+			}
+		}
+	}
+	d := mustCompare(t, side(t, "base", 1, 8, gpu(4e8, 1<<28)), side(t, "new", 101, 8,
+		gpu(1e8, 1<<29)), Options{})
+	for _, c := range []struct{ name, subject, verdict string }{
+		{StageTime, "stage_in", Improvement},
+		{CopyTime, "copy h2d pageable", Moved},
+		{CopyBytes, "copy h2d pageable", Neutral},
+		{DevicePeak, "0", Regression},
+		{ClassPeak, "d_a on device", Regression},
+	} {
+		if v := verdictOf(d, c.name, c.subject); v != c.verdict {
+			t.Errorf("%s of %s is %s, want %s", c.name, c.subject, v, c.verdict)
+		}
+	}
+	if len(d.PeakSplits) != 2 || d.PeakSplits[1].Space != "device/0" ||
+		d.PeakSplits[1].DeltaBytes != 1<<28 || d.PeakSplits[1].Classes[0].SizeBytes != 1<<28 {
+		t.Errorf("splits %+v", d.PeakSplits)
+	}
+}
+
+func TestBusyMachineIsSaid(t *testing.T) {
+	busy := func(s *shop) {
+		s.edit = func(e *shopEvents) {
+			from, to := e.d.Samples[0].TimeNS, e.d.Samples[len(e.d.Samples)-1].TimeNS
+			for _, at := range []int64{from, to} {
+				share := float64(at-from) / float64(to-from)
+				e.d.Samples = append(e.d.Samples, trace.Sample{
+					TimeNS: at, Source: "main", Metric: "system.cpu.time.user", Value: 4 * share,
+				})
+			}
+			e.d.Manifest.Metrics = append(e.d.Manifest.Metrics,
+				trace.Metric{Name: "system.cpu.time.user", Unit: "s", Kind: "counter"})
+		}
+	}
+	d := mustCompare(t, side(t, "base", 1, 1, busy), side(t, "new", 2, 1, nil), Options{})
+	if !strings.Contains(strings.Join(d.Warnings, " "), "during 1 of 1 runs") {
+		t.Errorf("warnings %q", d.Warnings)
+	}
+}

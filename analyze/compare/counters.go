@@ -13,7 +13,8 @@ type counterObserver struct {
 	kinds   map[string]string // metric to gauge | counter
 	sources map[string]string // source to its kind
 	series  map[seriesKey]*sampled
-	jobs    bool // the phase that counts has begun
+	firstNS int64
+	lastNS  int64
 }
 
 type seriesKey struct{ source, metric string }
@@ -30,7 +31,7 @@ const sourceProcess = "process"
 func newCounterObserver(m *trace.Manifest) *counterObserver {
 	o := &counterObserver{
 		kinds: map[string]string{}, sources: map[string]string{},
-		series: map[seriesKey]*sampled{},
+		series: map[seriesKey]*sampled{}, firstNS: trace.Null, lastNS: trace.Null,
 	}
 	for _, x := range m.Metrics {
 		o.kinds[x.Name] = x.Kind
@@ -43,7 +44,7 @@ func newCounterObserver(m *trace.Manifest) *counterObserver {
 
 // startJobs makes the last value before the jobs the one that growth is counted from.
 func (o *counterObserver) startJobs() {
-	o.jobs = true
+	o.firstNS = o.lastNS
 	for _, s := range o.series {
 		*s = sampled{first: s.last, last: s.last}
 	}
@@ -57,6 +58,10 @@ func (o *counterObserver) sample(s *trace.Sample) {
 		x = &sampled{first: s.Value}
 		o.series[k] = x
 	}
+	if o.firstNS == trace.Null {
+		o.firstNS = s.TimeNS
+	}
+	o.lastNS = s.TimeNS
 	x.last = s.Value
 	x.sum += s.Value
 	x.count++
@@ -64,6 +69,9 @@ func (o *counterObserver) sample(s *trace.Sample) {
 
 func (o *counterObserver) finish(r *Run, jobSource string) {
 	r.counters = map[string]bool{}
+	if o.firstNS != trace.Null {
+		r.sampledNS = o.lastNS - o.firstNS
+	}
 	for k, x := range o.series {
 		kind := o.sources[k.source]
 		if x.count == 0 || kind == sourceProcess && jobSource != "" && k.source != jobSource {

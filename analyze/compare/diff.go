@@ -113,7 +113,8 @@ func Compare(base, next []*Run, opts Options) (*Diff, error) {
 	d.Explanations, _ = j.rows(false)
 	d.Basis, d.BasisText = j.basis(d)
 	d.PeakSplits = peakSplits(base, next)
-	d.conclude(sameTraces(base, next))
+	d.Warnings = append(d.Warnings, busyWarnings(base, next)...)
+	d.conclude(sameTraces(base, next), len(opts.Metrics) > 0)
 	return d, nil
 }
 

@@ -164,7 +164,7 @@ func byCommit(runs []*Run) []HistoryCommit {
 		return cmp.Or(cmp.Compare(a.Traits.UnixNS, b.Traits.UnixNS), cmp.Compare(a.Name, b.Name))
 	})
 	index := map[string]int{}
-	var list []HistoryCommit
+	list := []HistoryCommit{}
 	for _, r := range order {
 		key := fmt.Sprint(r.Traits.Commit, r.Traits.Dirty)
 		if r.Traits.Commit == "" {

@@ -33,8 +33,10 @@ type Power struct {
 	FalseRegressionRatio float64 `json:"false_regression_ratio"`
 	// likewise one run against one, by a floor learnt from the other half of the bank; null where
 	// the bank is too small for that
-	SingleFalseRatio *float64      `json:"single_false_regression_ratio"`
-	Effects          []EffectPower `json:"effects"`
+	SingleFalseRatio *float64 `json:"single_false_regression_ratio"`
+	// likewise by the default floor
+	SingleDefaultRatio float64       `json:"single_default_false_regression_ratio"`
+	Effects            []EffectPower `json:"effects"`
 	// Curve is the share of comparisons that find a shift amid normal noise of so much, at the
 	// level that Holm leaves the smallest p-value of the bank's outcomes
 	Curve      []NoiseCurve  `json:"curve"`
@@ -79,7 +81,7 @@ type PowerOptions struct {
 	Side      int
 	Resamples int
 	Seed      uint64
-	// Sizes are the relative effects tried; empty means 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 50 %.
+	// Sizes are the relative effects tried; empty means 1, 2, 3, 5, 10, 20, 50 %.
 	Sizes []float64
 	// Progress, if not nil, hears how many of the bank's runs have been edited.
 	Progress func(done, total int)
@@ -90,7 +92,7 @@ func (o PowerOptions) withDefaults() PowerOptions {
 	o.Resamples = cmp.Or(o.Resamples, 400)
 	o.Seed = cmp.Or(o.Seed, 1)
 	if len(o.Sizes) == 0 {
-		o.Sizes = []float64{0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20, 0.30, 0.50}
+		o.Sizes = []float64{0.01, 0.02, 0.03, 0.05, 0.10, 0.20, 0.50}
 	}
 	return o
 }
@@ -237,7 +239,7 @@ func largestClasses(r *Run, d *trace.Data, kind string) []string {
 func (b *bank) measure() *Power {
 	p := &Power{
 		Bank: len(b.runs), Side: b.opts.Side, Resamples: b.opts.Resamples, Seed: b.opts.Seed,
-		Effects: []EffectPower{}, Comparable: differences(b.runs, b.runs, nil),
+		Effects: []EffectPower{}, Noise: []MetricNoise{}, Curve: []NoiseCurve{}, Comparable: differences(b.runs, b.runs, nil),
 	}
 	noise := map[Metric]*float64{}
 	for _, m := range commonMetrics(b.runs) {
@@ -250,7 +252,10 @@ func (b *bank) measure() *Power {
 	}
 	p.FalseRegressions = b.falseRegressions(b.opts.Side)
 	p.FalseRegressionRatio = float64(p.FalseRegressions) / float64(b.opts.Resamples)
-	p.SingleFalseRatio = b.singleFalse()
+	p.SingleFalseRatio = b.singleFalse(true)
+	if r := b.singleFalse(false); r != nil {
+		p.SingleDefaultRatio = *r
+	}
 	for i, e := range b.effects {
 		p.add(e, b.found(i), noise)
 	}
@@ -342,32 +347,35 @@ func (b *bank) falseRegressions(side int) (count int) {
 		base, next := pickRuns(b.runs, order[:side]), pickRuns(b.runs, order[side:2*side])
 		d := &Diff{}
 		d.Outcomes, _ = newJudge(base, next, Options{}).rows(true)
-		if d.worst() == Regression {
+		if d.worst(false) == Regression {
 			count++
 		}
 	}
 	return count
 }
 
-// singleFalse compares one run with one: the floor is learnt from one half of the bank, the runs
-// come from the other.
-func (b *bank) singleFalse() *float64 {
+// singleFalse compares one run with one: the floor is learnt from one half of the bank, or the
+// default, the runs come from the other half. It is how often that is called a regression.
+func (b *bank) singleFalse(learnt bool) *float64 {
 	rng := b.draw("single")
 	const halves = 20
 	wrong, all := 0, 0
 	for range halves {
 		order := rng.Perm(len(b.runs))
 		half := len(order) / 2
-		floor, err := LearnNoise(pickRuns(b.runs, order[:half]), 1, 1)
-		if err != nil {
-			return nil
+		var floor *NoiseFloor
+		if learnt {
+			var err error
+			if floor, err = LearnNoise(pickRuns(b.runs, order[:half]), 1, 1); err != nil {
+				return nil
+			}
 		}
 		rest := order[half:]
 		for k := 0; k+1 < len(rest); k += 2 {
 			d := &Diff{}
 			d.Outcomes, _ = newJudge(pickRuns(b.runs, rest[k:k+1]), pickRuns(b.runs, rest[k+1:k+2]),
 				Options{Noise: floor}).rows(true)
-			if d.worst() == Regression {
+			if d.worst(false) == Regression {
 				wrong++
 			}
 			all++

@@ -23,7 +23,8 @@ type Run struct {
 	devices map[int64]peakMakeup
 	stages  *stageTable
 	// sampled counters, so that one that is missing is known to be missing
-	counters map[string]bool
+	counters  map[string]bool
+	sampledNS int64 // how long they were sampled
 }
 
 // ReadRun reads t once, in memory bounded by what is alive and by the number of partitions.

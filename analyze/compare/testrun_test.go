@@ -28,6 +28,7 @@ type shop struct {
 	skip               map[[2]int64]bool // partitions not run, by job's rank and partition
 	longer             map[[2]int64]float64
 	noCounters, noJobs bool
+	edit               func(*shopEvents) // before events are numbered
 }
 
 func usualShop(seed uint64) shop {
@@ -103,8 +104,18 @@ func (s shop) data() *trace.Data {
 	if !s.noCounters {
 		e.counters(now, proveFree, s.faults*(1+s.noise*rng.NormFloat64()))
 	}
+	if s.edit != nil {
+		s.edit(e)
+	}
 	e.number()
 	return e.d
+}
+
+// copied adds a copy to or from the device.
+func (e *shopEvents) copied(name string, job, beginNS, ns, bytes int64) {
+	e.span("", job, 0, beginNS, beginNS+ns)
+	s := &e.d.Spans[len(e.d.Spans)-1]
+	s.Kind, s.Name, s.Bytes, s.Device = trace.KindCopy, name, bytes, 0
 }
 
 func (s shop) time(rng *rand.Rand, ns float64) int64 {

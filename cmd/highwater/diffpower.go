@@ -49,6 +49,7 @@ func printPower(ui *tui, p *compare.Power) error {
 		w.paragraph("One run against one, by a floor learnt from the other half of the bank: %s.",
 			units.Percent(*r))
 	}
+	w.paragraph("One run against one, by the default floor: %s.", units.Percent(p.SingleDefaultRatio))
 	for _, x := range p.Comparable {
 		w.paragraph("The bank is not of equal runs: %s.", x)
 	}
