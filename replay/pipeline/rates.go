@@ -73,9 +73,9 @@ func (f *filling) level() (level float64, what int) {
 			continue
 		}
 		s, n := &f.stages[i], float64(f.counts[i])
-		cores += n * s.Parallelism * s.slope()
-		moved += n * s.Bandwidth * s.slope()
-		if full := 1 / s.slope(); level < 0 || full < level {
+		cores += n * s.Parallelism * s.Slope()
+		moved += n * s.Bandwidth * s.Slope()
+		if full := 1 / s.Slope(); level < 0 || full < level {
 			level = full
 		}
 	}
@@ -96,14 +96,14 @@ func (f *filling) stops(i int, level float64, what int) bool {
 	case stopBandwidth:
 		return s.Bandwidth > 0
 	}
-	return level*s.slope() >= 1-1e-12
+	return level*s.Slope() >= 1-1e-12
 }
 
 // settle fixes stage i's rate and takes what it uses. What is left stays above 0, so that later
 // stages get a rate, however small.
 func (f *filling) settle(i int, level float64, rates []float64) {
 	s, n := &f.stages[i], float64(f.counts[i])
-	rates[i] = min(1, level*s.slope())
+	rates[i] = min(1, level*s.Slope())
 	f.done |= 1 << i
 	if f.cpus > 0 {
 		f.cpus = max(f.cpus-n*rates[i]*s.Parallelism, tiny)
@@ -115,8 +115,8 @@ func (f *filling) settle(i int, level float64, rates []float64) {
 
 const tiny = 1e-9
 
-// slope is how fast a stage's rate rises with the level.
-func (s *Stage) slope() float64 {
+// Slope is how fast the stage's rate rises with the level that all have in common.
+func (s *Stage) Slope() float64 {
 	if s.Parallelism == 0 {
 		if s.Weight > 0 {
 			return s.Weight

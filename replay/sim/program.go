@@ -142,12 +142,12 @@ func (p *program) work(class uint8, ns float64) {
 
 // compileStages gives each distinct contention law a service class.
 func (p *program) compileStages() {
-	type law struct{ parallelism, weight, bandwidth, pressure, sensitivity float64 }
+	type law struct{ parallelism, weight, bandwidth, slope, pressure, sensitivity float64 }
 	known := map[law]uint8{}
 	for i, s := range p.model.Stages {
 		p.stageOf[s.Name] = int32(i)
-		l := law{s.Parallelism, s.Weight, s.Bandwidth, s.Pressure, s.Sensitivity}
-		if l.weight == 0 || l.parallelism == 0 && l.bandwidth == 0 {
+		l := law{s.Parallelism, s.Weight, s.Bandwidth, s.Slope(), s.Pressure, s.Sensitivity}
+		if l.weight == 0 || l.parallelism == 0 {
 			l.weight = l.parallelism
 		}
 		if p.model.Machine.CPUs == 0 {
@@ -156,13 +156,16 @@ func (p *program) compileStages() {
 		if p.model.Machine.MemoryBandwidth == 0 {
 			l.bandwidth = 0
 		}
+		if l.bandwidth == 0 {
+			l.slope = 0 // that of the cores, if any
+		}
 		if l == (law{}) {
 			continue
 		}
 		if known[l] == 0 {
 			p.classes = append(p.classes, class{
 				parallelism: l.parallelism, weight: l.weight,
-				bandwidth: l.bandwidth, pressure: l.pressure, sensitivity: l.sensitivity,
+				bandwidth: l.bandwidth, slope: l.slope, pressure: l.pressure, sensitivity: l.sensitivity,
 			})
 			known[l] = uint8(len(p.classes))
 		}

@@ -89,7 +89,7 @@ func resources(m *pipeline.Model) []trace.Resource {
 		out[i].Device = trace.None
 	}
 	for d := range p.Devices {
-		if m.Machine.LockCapacity > 0 {
+		if m.Machine.LockCapacity > 0 && (d == 0 || !m.Machine.OneLock) {
 			capacity := m.Machine.LockCapacity
 			out = append(out, trace.Resource{
 				Name: lockName(d), Kind: trace.ResourceLock,

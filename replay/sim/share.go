@@ -48,12 +48,10 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.slope = 1
-		if c.weight > 0 {
-			c.slope = c.weight
-		}
 		if c.parallelism > 0 {
 			c.fast, c.slow = c.weight/c.parallelism, c.parallelism/c.weight
+		}
+		if c.slope == 0 {
 			c.slope = c.fast
 		}
 		if c.parallelism == 0 || c.sensitivity > 0 || s.bandwidth > 0 && c.bandwidth > 0 {

@@ -176,7 +176,7 @@ func (s *Simulator) makeQueues(m *pipeline.Model) {
 	s.receivers = newWaitQueue(false, int(s.nWorkers))
 	for range m.Policy.Devices {
 		s.locks = append(s.locks, gate{
-			capacity: m.Machine.LockCapacity, wait: newWaitQueue(false, int(m.Policy.GPUWorkers)),
+			capacity: m.Machine.LockCapacity, wait: newWaitQueue(false, int(s.nWorkers)),
 		})
 	}
 }

@@ -27,6 +27,8 @@ type slow struct {
 	peak, peakRSS int64
 	makespan      float64
 	maxBacklog    int
+
+	flow slowFlow
 }
 
 // slowPart is a partition and what it has still to do.
@@ -38,6 +40,9 @@ type slowPart struct {
 	budget  int64
 	pool    *pipeline.Partition
 	blocked bool
+	mult    int64 // jobs merged into it
+	since   float64
+	isJob   bool
 }
 
 type slowAct struct {
@@ -45,6 +50,8 @@ type slowAct struct {
 	stage string
 	left  float64
 	delta [3]int64
+	class string // of a buffer event
+	index int    // of a lock or cached object
 }
 
 func runSlow(m *pipeline.Model) (*slow, error) {
@@ -54,6 +61,7 @@ func runSlow(m *pipeline.Model) (*slow, error) {
 		s.res += c.Resident
 	}
 	s.high = m.Memory.ScratchHigh
+	s.startFlow()
 	s.peaks()
 	for w := range int(m.Policy.GPUWorkers * m.Policy.Devices) {
 		s.idle = append(s.idle, w)
@@ -71,10 +79,11 @@ func runSlow(m *pipeline.Model) (*slow, error) {
 			}
 			s.todo = append(s.todo, &slowPart{
 				id: j*n + p, job: j, acts: s.acts(pool), worker: -1,
-				pool: pool,
+				pool: pool, mult: 1, blocked: true,
 			})
 		}
 	}
+	s.startJobs()
 	return s, s.loop()
 }
 
@@ -88,7 +97,7 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 		if c.Event == trace.EventFree {
 			c.Capacity, c.Resident = 0, 0
 		}
-		a := slowAct{word: "memory"}
+		a := slowAct{word: "memory", class: c.Class}
 		a.delta[0] = c.Capacity - old.Capacity
 		a.delta[1+scratchOf(old)] -= old.Resident
 		a.delta[1+scratchOf(c)] += c.Resident
@@ -108,6 +117,7 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 				continue
 			}
 			done := 0.0
+			out = append(out, s.lockActs("ask", piece.Stage)...)
 			for _, c := range piece.Buffers {
 				out = append(out, slowAct{
 					word: "work", stage: piece.Stage,
@@ -120,26 +130,41 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 				word: "work", stage: piece.Stage,
 				left: (1 - done) * piece.SoloNS,
 			})
+			out = append(out, s.lockActs("give", piece.Stage)...)
 		}
 	}
 	policy := s.m.Policy
 	segment("dispatch")
-	word("budget")
-	word("permit")
+	for _, w := range s.admissionWords() {
+		word(w)
+	}
 	segment("synthesis")
 	word("synth_end")
 	word("send")
+	scope := s.m.Machine.LockScope
+	if scope == pipeline.LockWorker {
+		word("lock")
+	}
 	segment("pickup")
-	word("lock")
+	if scope != pipeline.LockWorker {
+		word("lock")
+	}
 	segment("gpu")
 	if policy.EarlyFree {
 		early()
 		word("budget_part")
 	}
-	if !policy.SplitProving {
+	if !policy.SplitProving && scope != pipeline.LockKernels {
 		segment("split")
 	}
 	word("unlock")
+	if !policy.SplitProving && scope == pipeline.LockKernels {
+		segment("split")
+	}
+	off := s.m.Machine.FreeOffWorker
+	if !policy.SplitProving && off {
+		word("worker_done")
+	}
 	if policy.SplitProving {
 		word("worker_done")
 		segment("split")
@@ -149,10 +174,11 @@ func (s *slow) acts(p *pipeline.Partition) []slowAct {
 		early()
 	}
 	word("freed")
-	if !policy.SplitProving {
+	if !policy.SplitProving && !off {
 		word("worker_done")
 	}
 	segment("after")
+	word("over")
 	return out
 }
 
@@ -175,23 +201,15 @@ func (s *slow) peaks() {
 
 // loop goes from instant to instant.
 func (s *slow) loop() error {
-	for j := range s.m.Policy.Jobs { // admission, first come first served
-		first := s.todo[int(j)*int(s.m.Policy.Partitions)]
-		s.queues["job"] = append(s.queues["job"], first)
-	}
-	for _, p := range s.todo {
-		p.blocked = true
-	}
-	s.serve()
 	for {
-		for s.settle() {
+		for s.serve(); s.settle(); {
 		}
-		dt, working := math.Inf(1), false
-		rates := s.rates()
+		rates, timer := s.rates(), s.nextTimer()
+		dt := timer - s.now
 		for _, p := range s.working() {
-			dt, working = min(dt, p.acts[0].left/rates[p.acts[0].stage]), true
+			dt = min(dt, p.acts[0].left/rates[p.acts[0].stage])
 		}
-		if !working {
+		if math.IsInf(dt, 1) {
 			for _, p := range s.todo {
 				if len(p.acts) > 0 {
 					return fmt.Errorf("stuck at %v", s.now)
@@ -199,7 +217,9 @@ func (s *slow) loop() error {
 			}
 			return nil
 		}
-		s.now += dt
+		if s.now += dt; math.Abs(s.now-timer) < 1e-6 {
+			s.now = timer
+		}
 		for _, p := range s.working() {
 			p.acts[0].left -= dt * rates[p.acts[0].stage]
 			if p.acts[0].left < 1e-6 {
@@ -219,46 +239,12 @@ func (s *slow) working() []*slowPart {
 	return out
 }
 
-// rates shares the cores by bisection on the share of a unit of weight.
-func (s *slow) rates() map[string]float64 {
-	laws := map[string]pipeline.Stage{}
-	for _, l := range s.m.Stages {
-		if l.Weight == 0 {
-			l.Weight = l.Parallelism
-		}
-		laws[l.Name] = l
-	}
-	use := func(level float64) float64 {
-		sum := 0.0
-		for _, p := range s.working() {
-			l := laws[p.acts[0].stage]
-			sum += min(l.Parallelism, level*l.Weight)
-		}
-		return sum
-	}
-	low, high := 0.0, 1e9
-	for range 200 {
-		if mid := (low + high) / 2; use(mid) <= s.m.Machine.CPUs {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	out := map[string]float64{"": 1}
-	for name, l := range laws {
-		out[name] = 1
-		if l.Parallelism > 0 && s.m.Machine.CPUs > 0 {
-			out[name] = min(1, low*l.Weight/l.Parallelism)
-		}
-	}
-	return out
-}
-
 // settle does one thing that takes no time, for the lowest partition that has one; false when there
 // is none.
 func (s *slow) settle() bool {
 	for _, p := range s.todo {
-		if p.blocked || len(p.acts) == 0 || p.acts[0].word == "work" && p.acts[0].left > 0 {
+		if p.blocked || len(p.acts) == 0 || p.acts[0].word == "work" && p.acts[0].left > 0 ||
+			p.acts[0].word == "until" && p.acts[0].left > s.now {
 			continue
 		}
 		a := p.acts[0]
@@ -273,24 +259,30 @@ func (s *slow) settle() bool {
 func (s *slow) do(p *slowPart, a slowAct) {
 	switch a.word {
 	case "memory":
-		s.live += a.delta[0]
-		s.res += a.delta[1]
-		s.scratch += a.delta[2]
-		s.peaks()
+		s.change(p, a)
 		if a.delta[0] < 0 {
 			s.makespan = s.now
 		}
-	case "budget", "permit", "send", "lock":
-		s.queues[a.word] = append(s.queues[a.word], p)
+	case "budget":
+		s.askBudget(p)
+	case "send":
 		p.blocked = true
+		s.queues["send"] = append(s.queues["send"], p)
+	case "permit":
+		p.blocked = true
+		s.queues["permit"] = append(s.queues["permit"], p)
+	case "lock":
+		p.blocked = true
+		s.queues[s.lockName(p)] = append(s.queues[s.lockName(p)], p)
 	case "synth_end":
 		s.release(p, pipeline.ReleaseSynthEnd)
 	case "budget_part":
-		s.held["budget"] -= min(p.pool.EarlyBytes, p.budget)
-		p.budget -= min(p.pool.EarlyBytes, p.budget)
+		_, early := p.pool.Reserves()
+		s.giveBudget(p, min(early*p.mult, p.budget))
 	case "unlock":
-		s.held["lock"]--
+		s.held[s.lockName(p)]--
 	case "worker_done":
+		s.proved(p)
 		s.todo = append(s.todo, &slowPart{id: -1, job: -1, worker: p.worker, acts: []slowAct{
 			{word: "work", left: s.m.Machine.TurnaroundNS}, {word: "idle"},
 		}})
@@ -298,13 +290,11 @@ func (s *slow) do(p *slowPart, a slowAct) {
 	case "idle":
 		s.idle = append(s.idle, p.worker)
 	case "freed":
-		s.held["budget"] -= p.budget
-		p.budget = 0
+		s.giveBudget(p, p.budget)
 		s.release(p, pipeline.ReleaseFreed)
-		s.held[fmt.Sprint("live", p.job)]--
-		if s.held[fmt.Sprint("live", p.job)] == 0 {
-			s.held["job"]--
-		}
+		s.freed(p)
+	default:
+		s.doFlow(p, a)
 	}
 }
 
@@ -318,10 +308,12 @@ func (s *slow) release(p *slowPart, point string) {
 // serve grants what can be granted, in the order of the queues.
 func (s *slow) serve() {
 	for again := true; again; {
-		again = s.serveOne("job", int64(s.m.Policy.JobsInFlight)) || s.serveOne("budget",
-			int64(s.m.Policy.ByteBudget)) ||
+		again = s.serveOne("job", int64(s.m.Policy.JobsInFlight)) || s.serveBudget() ||
 			s.serveOne("permit", s.m.Policy.PartitionWorkers) || s.serveChannel() ||
-			s.serveOne("lock", s.m.Machine.LockCapacity)
+			s.serveFlow()
+		for d := range s.m.Policy.Devices {
+			again = again || s.serveOne(fmt.Sprint("lock", d), s.m.Machine.LockCapacity)
+		}
 	}
 	s.maxBacklog = max(s.maxBacklog, len(s.queues["send"])+len(s.queues["item"]))
 }
@@ -332,7 +324,8 @@ func (s *slow) take(name string) *slowPart {
 		return nil
 	}
 	if s.m.Policy.QueueOrder == pipeline.OrderPriority && (name == "permit" || name == "send" ||
-		name == "item") {
+		name == "item" || name == "hand" || name == "depth" || name == "pace") ||
+		name == "budget" && s.m.Admission.BudgetOrder == pipeline.BudgetPriority {
 		sort.SliceStable(q, func(i, j int) bool { return q[i].id < q[j].id })
 	}
 	return q[0]
@@ -345,30 +338,24 @@ func (s *slow) serveOne(name string, capacity int64) bool {
 	if p == nil {
 		return false
 	}
-	amount := int64(1)
-	if name == "budget" {
-		amount = p.pool.SettledBytes
-	}
+	amount := s.amount(name, p)
 	if capacity >= 0 && s.held[name]+amount > capacity {
 		return false
 	}
 	s.drop(name)
 	s.held[name] += amount
+	p.blocked = false
 	switch name {
-	case "job":
-		for _, q := range s.todo {
-			if q.job == p.job {
-				q.blocked = false
-			}
-		}
-		s.held[fmt.Sprint("live", p.job)] = s.m.Policy.Partitions
-		return true
 	case "permit":
 		p.permit = true
+		if !s.m.Admission.PermitFirst {
+			s.synthBegins()
+		}
 	case "budget":
 		p.budget = amount
+	case "handoff":
+		s.held["hand"]--
 	}
-	p.blocked = false
 	return true
 }
 
@@ -380,12 +367,13 @@ func (s *slow) serveChannel() bool {
 		s.drop("send")
 		s.queues["item"] = append(s.queues["item"], p)
 		s.release(p, pipeline.ReleaseSendAccepted)
+		s.accepted(p)
 		return true
 	}
 	if p := s.take("item"); p != nil && len(s.idle) > 0 {
 		s.drop("item")
 		p.worker, s.idle = s.idle[0], s.idle[1:]
-		p.blocked = false
+		p.blocked, p.since = false, s.now
 		s.release(p, pipeline.ReleaseGPUPickup)
 		return true
 	}

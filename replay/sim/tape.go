@@ -41,6 +41,7 @@ func (s *Simulator) record(d Draw) (*trace.Data, Stats, error) {
 		data: &trace.Data{}, ids: make([]map[int32]int64, len(s.ents)), last: map[int64]int{},
 		open: make([]int, len(s.ents)), jobs: make([]int, s.nJobs),
 		slotOf: make([]int32, len(s.ents)), known: s.prog.model.Memory.Law != pipeline.LawNone,
+		pools: make([]trace.BufferEvent, len(s.prog.model.Pools)),
 	}
 	for i := range s.tape.open {
 		s.tape.open[i], s.tape.slotOf[i] = -1, -1
@@ -323,7 +324,7 @@ func (t *tape) number(r resource, event string, id int32) {
 
 func (t *tape) name(s *Simulator, r resource, id int32) string {
 	if r == resourceLock {
-		return lockName(int64(s.ents[id].worker) / s.policy.GPUWorkers)
+		return lockName(s.lockOf(&s.ents[id]))
 	}
 	return resourceNames[r]
 }

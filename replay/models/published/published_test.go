@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"highwater/replay"
@@ -22,9 +23,13 @@ const (
 	seed  = 1
 )
 
+var rows = sync.OnceValues(func() ([]published.Row, error) {
+	return published.Predict(context.Background(), draws, seed)
+})
+
 func predict(t *testing.T) []published.Row {
 	t.Helper()
-	rows, err := published.Predict(context.Background(), draws, seed)
+	rows, err := rows()
 	if err != nil {
 		t.Fatal(err)
 	}
