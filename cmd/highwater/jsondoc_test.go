@@ -42,6 +42,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"history", sections["history"], reflect.TypeFor[historyReport]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},
 		{"export", sections["export"], reflect.TypeFor[exportReport]()},
+		{"bench", sections["bench"], reflect.TypeFor[benchReport]()},
 		{"demo", string(text), reflect.TypeFor[demoReport]()},
 		{"version", sections["version"], reflect.TypeFor[versionInfo]()},
 		{"completion", sections["completion"], reflect.TypeFor[commandWords]()},

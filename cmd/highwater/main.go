@@ -40,6 +40,7 @@ type cli struct {
 	Info       infoCmd       `cmd:"" help:"Show what a trace holds, finished or still being written."`
 	Export     exportCmd     `cmd:"" help:"Write a trace as a pprof profile, as CSV tables or as text."`
 	Demo       demoCmd       `cmd:"" help:"Reproduce the incident on this machine, predict the remedy, and check the prediction."`
+	Bench      benchCmd      `cmd:"" help:"Time NTTs, MSMs and whole proofs, on a device or on the CPU."`
 	Version    versionCmd    `cmd:"" help:"Print the version, and those of the schema and of the libraries that matter."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for your shell."`
 }

@@ -28,7 +28,7 @@ const (
 var statusTexts = map[Status]string{
 	InvalidArgument: "invalid argument", NoDriver: "no GPU driver", NoDevice: "no such device",
 	OutOfDeviceMemory: "out of device memory", OutOfHostMemory: "out of host memory",
-	OutOfPinnedMemory: "out of page-locked memory", Failed: "device error", Lost: "device lost",
+	OutOfPinnedMemory: "out of pinned memory", Failed: "device error", Lost: "device lost",
 	Unsupported: "not supported by this library", Internal: "mistake in the device library",
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -128,8 +129,27 @@ func randomFr(r *rand.Rand) (e fr.Element) {
 
 func randomFrs(r *rand.Rand, n int) []fr.Element {
 	v := make([]fr.Element, n)
-	for i := range v {
-		v[i] = randomFr(r)
-	}
+	inParts(r, v, func(r *rand.Rand, v []fr.Element) {
+		for i := range v {
+			v[i] = randomFr(r)
+		}
+	})
 	return v
+}
+
+// inParts fills v part by part, several at once, each part from a seed of its own, so that the same
+// seed gives the same values on every machine.
+func inParts(r *rand.Rand, v []fr.Element, fill func(r *rand.Rand, v []fr.Element)) {
+	const part = 1 << 14
+	seed := r.Uint64()
+	var wait sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for from := 0; from < len(v); from += part {
+		free <- struct{}{}
+		wait.Go(func() {
+			fill(rand.New(rand.NewPCG(seed, uint64(from))), v[from:min(from+part, len(v))])
+			<-free
+		})
+	}
+	wait.Wait()
 }

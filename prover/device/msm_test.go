@@ -5,6 +5,8 @@ package device
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -43,9 +45,7 @@ var logProfiles = map[string]func(r *rand.Rand, v []fr.Element){
 	},
 	"few and infinity": func(r *rand.Rand, v []fr.Element) {
 		few := append(randomFrs(r, 3), fr.Element{})
-		for i := range v {
-			v[i] = few[r.IntN(len(few))]
-		}
+		each(r, v, func(r *rand.Rand) fr.Element { return few[r.IntN(len(few))] })
 	},
 	"infinity": func(r *rand.Rand, v []fr.Element) { clear(v) },
 }
@@ -60,16 +60,17 @@ var scalarProfiles = map[string]func(r *rand.Rand, v []fr.Element){
 		fill(v, *new(fr.Element).Neg(&one))
 	},
 	"one dense value": func(r *rand.Rand, v []fr.Element) { fill(v, randomFr(r)) },
-	"label": func(r *rand.Rand, v []fr.Element) {
+	"label":           func(r *rand.Rand, v []fr.Element) { each(r, v, labelScalar) },
+	"edges":           func(r *rand.Rand, v []fr.Element) { each(r, v, edgeScalar) },
+}
+
+// each fills v with values of one kind.
+func each(r *rand.Rand, v []fr.Element, one func(*rand.Rand) fr.Element) {
+	inParts(r, v, func(r *rand.Rand, v []fr.Element) {
 		for i := range v {
-			v[i] = labelScalar(r)
+			v[i] = one(r)
 		}
-	},
-	"edges": func(r *rand.Rand, v []fr.Element) {
-		for i := range v {
-			v[i] = edgeScalar(r)
-		}
-	},
+	})
 }
 
 func fill(v []fr.Element, x fr.Element) {
@@ -287,10 +288,7 @@ func checkByLogs[P comparable](t *testing.T, c *Context, group int, base *P, poi
 	logs, scalars []fr.Element, what string,
 ) {
 	t.Helper()
-	var sum, product fr.Element
-	for i := range logs {
-		sum.Add(&sum, product.Mul(&logs[i], &scalars[i]))
-	}
+	sum := innerProduct(logs, scalars)
 	want := make([]P, 1)
 	if err := FixedBase(c, group, base, []fr.Element{sum}, want); err != nil {
 		t.Fatal(err)
@@ -302,4 +300,24 @@ func checkByLogs[P comparable](t *testing.T, c *Context, group int, base *P, poi
 	if got != want[0] {
 		t.Fatalf("G%d, %d points, %s, %+v: %v, want %v", group, len(points), what, stats, got, want[0])
 	}
+}
+
+// innerProduct is the sum of a[i]·b[i].
+func innerProduct(a, b []fr.Element) (sum fr.Element) {
+	parts := make([]fr.Element, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for p := range parts {
+		lo, hi := len(a)*p/len(parts), len(a)*(p+1)/len(parts)
+		wait.Go(func() {
+			var product fr.Element
+			for i := lo; i < hi; i++ {
+				parts[p].Add(&parts[p], product.Mul(&a[i], &b[i]))
+			}
+		})
+	}
+	wait.Wait()
+	for i := range parts {
+		sum.Add(&sum, &parts[i])
+	}
+	return sum
 }
