@@ -9,3 +9,12 @@ func BreakFreed(s *Simulator) {
 		}
 	}
 }
+
+// BreakLocks makes partitions never give the model's locks back.
+func BreakLocks(s *Simulator) {
+	for i := range s.prog.steps {
+		if s.prog.steps[i].op == opGiveLock {
+			s.prog.steps[i].op = opEnd
+		}
+	}
+}
