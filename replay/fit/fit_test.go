@@ -234,11 +234,13 @@ func FuzzFit(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := fit.Fit(d)
+		r, err := fit.Fit(d, d)
 		if err != nil {
 			return
 		}
-		for _, m := range []*pipeline.Model{r.Frozen, r.Fitted} {
+		fit.Backlog(d)
+		fit.OtherCores(d)
+		for _, m := range append([]*pipeline.Model{r.Frozen, r.Fitted}, r.Variants...) {
 			if m == nil || m.Policy.Jobs*m.Policy.Partitions > 1000 {
 				continue
 			}

@@ -141,8 +141,8 @@ func (t *timeline) busy(metrics []string) []reading {
 		}
 		last[s.Metric] = s.Value
 		sum := 0.0
-		for _, v := range last {
-			sum += v
+		for _, m := range metrics { // in one order, so that the sum is the same each time
+			sum += last[m]
 		}
 		if n := len(out); n > 0 && s.TimeNS-out[n-1].at < together {
 			out[n-1].seconds = sum
