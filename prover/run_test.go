@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"highwater/prover/device"
 	"highwater/prover/groth16"
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
@@ -386,6 +387,7 @@ func TestSetupFails(t *testing.T) {
 
 // TestRefusals checks what is refused before anything is created.
 func TestRefusals(t *testing.T) {
+	t.Setenv(device.LibraryEnv, filepath.Join(t.TempDir(), "none.so"))
 	for _, c := range []struct {
 		name     string
 		cfg      Config
