@@ -92,6 +92,8 @@ type stretched struct {
 	lowLoad, highLoad    float64
 	lowNS, highNS, ratio float64
 	totalNS              float64
+	use                  float64 // of the CPUs during the runs at high load
+	useKnown             bool
 }
 
 func (p *overPass) limit(name string) float64 { return p.in.Threshold(overName, name) }
@@ -203,7 +205,7 @@ func (p *overPass) shortFinding(s *Summary, x *offCPU) *Finding {
 		{"runs", float64(x.runs)},
 	}
 	who := "this process's own stages took them"
-	use, ok := f.busy()
+	use, ok := f.busy(f.of(x.stage))
 	switch {
 	case !ok:
 		who = "who had them the trace does not show: it has no CPU samples"
@@ -236,6 +238,7 @@ func (p *overPass) compare(stage string, runs []stageRun) (stretched, bool) {
 	x := stretched{stage: stage, runs: len(runs)}
 	x.lowLoad, x.lowNS = middle(low)
 	x.highLoad, x.highNS = middle(high)
+	x.use, x.useKnown = p.in.facts.busy(high)
 	for i := range runs {
 		x.totalNS += float64(runs[i].ownNS)
 	}
@@ -252,25 +255,23 @@ func middle(runs []stageRun) (load, ns float64) {
 	return median(loads), median(times)
 }
 
-// busy is the share of the CPUs that the process used from the first to the last sample of the job
-// phase; false where it is not known.
-func (f *facts) busy() (float64, bool) {
+// busy is the share of the CPUs that the process used while those runs went on, each for itself;
+// false where it is not known.
+func (f *facts) busy(runs []stageRun) (float64, bool) {
 	user, system := f.curve(probe.CPUUser), f.curve(probe.CPUSystem)
 	if user.len() < 2 || system.len() < 2 || f.manifest.Host.CPUs <= 0 {
 		return 0, false
 	}
-	begin, end := user.at[0], user.at[user.len()-1]
-	if r := f.ledger.FirstRequestNS; r != trace.Null {
-		begin = max(begin, r)
+	var used, time float64
+	for i := range runs {
+		begin, end := runs[i].beginNS, runs[i].endNS
+		used += user.rise(begin, end) + system.rise(begin, end)
+		time += float64(end-begin) / 1e9
 	}
-	if len(f.runs) > 0 {
-		end = min(end, f.runs[len(f.runs)-1].endNS)
-	}
-	if end <= begin {
+	if time <= 0 {
 		return 0, false
 	}
-	used := user.rise(begin, end) + system.rise(begin, end)
-	return used * 1e9 / (float64(end-begin) * float64(f.manifest.Host.CPUs)), true
+	return used / (time * float64(f.manifest.Host.CPUs)), true
 }
 
 func (p *overPass) finding(s *Summary, all []stretched, agreement float64, short *offCPU) Finding {
@@ -295,7 +296,7 @@ func (p *overPass) finding(s *Summary, all []stretched, agreement float64, short
 	}
 	stretch := weighted / total
 	n = append(n, Number{"stretch_ratio", stretch})
-	why, more := p.shared(short)
+	why, more := p.shared(&all[0], short)
 	n = append(n, more...)
 	n = append(n, stealOf(f)...)
 	if s.Rho != nil {
@@ -311,10 +312,10 @@ func (p *overPass) finding(s *Summary, all []stretched, agreement float64, short
 }
 
 // shared says what the stages share, as far as the counters show it.
-func (p *overPass) shared(short *offCPU) (why string, n Numbers) {
+func (p *overPass) shared(x *stretched, short *offCPU) (why string, n Numbers) {
 	f := p.in.facts
 	cpus := f.manifest.Host.CPUs
-	use, ok := f.busy()
+	use, ok := x.use, x.useKnown
 	if ok {
 		n = Numbers{{"cpus", float64(cpus)}, {"cpu_use_ratio", use}}
 	}

@@ -149,10 +149,10 @@ func (p *pinPass) Finish(s *Summary, _ *memory.Report) Outcome {
 	f := Finding{
 		Severity: Warning,
 		Sentence: fmt.Sprintf(
-			"Memory was page-locked %s in the proving phase (%s in all, %d buffers at most at "+
+			"Memory was page-locked %s in the proving phase (%s in all, %s at most at "+
 				"once) and used again %s: at an H200 host's prices that is %s in which other "+
 				"threads cannot launch.",
-			times(n), units.Bytes(int64(p.bytes)), p.most, times(p.reuses),
+			times(n), units.Bytes(int64(p.bytes)), count(int(p.most), "buffer"), times(p.reuses),
 			units.Nanos(int64(cost))),
 		Evidence: Evidence{
 			Numbers: Numbers{

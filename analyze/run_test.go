@@ -2,6 +2,7 @@ package analyze_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +113,14 @@ func TestEveryAnalyzerIsDocumented(t *testing.T) {
 			len(d.Thresholds) == 0 {
 			t.Errorf("%s: documentation incomplete: %+v", d.Name, d)
 		}
+		page, err := os.ReadFile("../docs/findings/" + d.Name + ".md")
+		if err != nil {
+			t.Errorf("%s has no page: %v", d.Name, err)
+		}
 		for _, x := range d.Thresholds {
+			if !strings.Contains(string(page), "`"+x.Name+"`") {
+				t.Errorf("the page of %s does not explain threshold %s", d.Name, x.Name)
+			}
 			if !strings.HasPrefix(x.Name, d.Name+".") || x.Meaning == "" || x.Source == "" {
 				t.Errorf("%s: threshold %+v is not documented", d.Name, x)
 			}

@@ -146,7 +146,7 @@ func (p *stallPass) Finish(s *Summary, _ *memory.Report) Outcome {
 		Sentence: fmt.Sprintf(
 			"%s to the device ran at %s GB/s (%s in %s), the speed of pageable memory: %.0f %% of "+
 				"the GPU side's time.",
-			count(int(p.slow.n), "copy"), Plain(p.slow.rate()/1e9),
+			count(int(p.slow.n), "upload"), Plain(p.slow.rate()/1e9),
 			units.Bytes(int64(p.slow.bytes)), units.Nanos(int64(p.slow.ns)), 100*share),
 		Evidence: Evidence{
 			Numbers: Numbers{

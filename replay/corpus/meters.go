@@ -135,8 +135,9 @@ func (m *meters) apply(s *state, x *step) {
 func (m *meters) advance(s *state, atNS int64) {
 	dt := float64(atNS-s.lastNS) / 1e9
 	s.lastNS = atNS
-	s.user += dt * (0.02 + s.threads)
-	s.system += dt * (0.002 + 0.02*s.threads)
+	busy := math.Min(s.threads, 0.97*float64(m.cpus)) // no more than there are
+	s.user += dt * (0.02 + 0.98*busy)
+	s.system += dt * (0.002 + 0.02*busy)
 	s.faults += dt * 50
 }
 
