@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -113,6 +114,8 @@ func Compare(base, next []*Run, opts Options) (*Diff, error) {
 	d.Explanations, _ = j.rows(false)
 	d.Basis, d.BasisText = j.basis(d)
 	d.PeakSplits = peakSplits(base, next)
+	d.Warnings = append(d.Warnings, repeatWarnings(base, next)...)
+	d.Warnings = append(d.Warnings, sourceWarnings(base, next)...)
 	d.Warnings = append(d.Warnings, busyWarnings(base, next)...)
 	d.conclude(sameTraces(base, next), len(opts.Metrics) > 0)
 	return d, nil
@@ -173,6 +176,36 @@ func sameTraces(base, next []*Run) bool {
 	}
 	a, b := names(base), names(next)
 	return a != nil && slices.Equal(a, b)
+}
+
+// repeatWarnings names traces that are given more than once: they are no runs of their own.
+func repeatWarnings(base, next []*Run) (list []string) {
+	if sameTraces(base, next) {
+		return nil
+	}
+	seen := map[string]int{}
+	for _, r := range slices.Concat(base, next) {
+		if seen[r.Name]++; seen[r.Name] == 2 && r.Name != "" {
+			list = append(list, r.Name+" is given more than once: it counts as several runs, which "+
+				"it is not")
+		}
+	}
+	return list
+}
+
+// sourceWarnings says where peaks of RSS were measured in different ways.
+func sourceWarnings(base, next []*Run) []string {
+	sources := map[string]bool{}
+	for _, r := range slices.Concat(base, next) {
+		if s := string(r.Summary.PeakRSSSource); s != "" {
+			sources[s] = true
+		}
+	}
+	if len(sources) < 2 {
+		return nil
+	}
+	return []string{"peak RSS is " + strings.Join(slices.Sorted(maps.Keys(sources)),
+		" in some runs, ") + " in others: a sampled peak misses what is shorter than a sample"}
 }
 
 // unknowns says what no run or only some recorded, and what that hides.

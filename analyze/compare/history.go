@@ -312,8 +312,13 @@ func (h *History) doubts() {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("%d points have no start time: they stand by "+
 			"name, before all others", untimed))
 	}
-	if h.Runs < 2*minHalf+1 {
-		h.Warnings = append(h.Warnings, fmt.Sprintf("%d runs are too few to find a change: "+
-			"about ten are needed", h.Runs))
+	// the best that a permutation test of n values can do is 2 over (n choose n/2)
+	ways := 0.5
+	for k := range h.Runs / 2 {
+		ways *= float64(h.Runs-k) / float64(k+1)
+	}
+	if ways*h.Alpha < float64(len(h.Metrics)) {
+		h.Warnings = append(h.Warnings, fmt.Sprintf("%d runs are too few to find a change among %d "+
+			"metrics: record more, or name one with --metric", h.Runs, len(h.Metrics)))
 	}
 }

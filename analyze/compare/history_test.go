@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// series is runs of commits c00, c01 …, one after the other in time; change edits a commit's runs.
+// series is runs of commits c00, c01 …, one after the other in time; change edits a commit's
+// runs.
 func series(t *testing.T, commits, runs int, change func(commit int, s *shop)) []*Run {
 	t.Helper()
 	var list []*Run

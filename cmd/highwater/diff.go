@@ -218,13 +218,16 @@ func findTraces(path string) ([]string, error) {
 		switch {
 		case err != nil:
 			return err
-		case !d.IsDir() || !isTraceDir(name):
+		case !d.IsDir() && d.Type()&os.ModeSymlink == 0 || !isTraceDir(name):
 			return nil
 		case len(list) >= maxTraces:
 			return fmt.Errorf("%s holds more than %d traces", path, maxTraces)
 		}
 		list = append(list, name)
-		return filepath.SkipDir
+		if d.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil // a link to a trace
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for traces: %w", err)

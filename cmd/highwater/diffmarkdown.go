@@ -42,7 +42,7 @@ func diffMarkdown(out io.Writer, d *compare.Diff, all bool) error {
 	for i := range d.PeakSplits {
 		w.markdownSplit(&d.PeakSplits[i])
 	}
-	for _, text := range append(append([]string{}, d.Unknown...), d.Warnings...) {
+	for _, text := range diffRemarks(d) {
 		w.line("- %s", cellText(text))
 	}
 	return w.err
@@ -140,7 +140,9 @@ func (w *lineWriter) markdownSplit(s *compare.PeakSplit) {
 	w.line("<details><summary>Peak live of %s: %s → %s (%s), by class</summary>", cellText(s.Space),
 		units.Bytes(s.BaseBytes), units.Bytes(s.NewBytes), units.SignedBytes(s.DeltaBytes))
 	w.blank()
-	w.table([]string{"class", "stage", "buffers", "change", "of count", "of size", "of lifetime"}, rows)
+	w.table([]string{
+		"class", "stage", "buffers", "change", "of count", "of size", "of lifetime",
+	}, rows)
 	w.line("</details>")
 	w.blank()
 }

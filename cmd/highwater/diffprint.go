@@ -281,18 +281,21 @@ func anyTerm(s *compare.PeakSplit) bool {
 
 // remarks prints what could not be compared, and doubts.
 func (w *lineWriter) remarks(d *compare.Diff) {
-	var list []string
+	list := diffRemarks(d)
+	if len(list) > 0 {
+		w.blank()
+	}
+	for _, text := range list {
+		w.paragraph("  note: %s", text)
+	}
+}
+
+// diffRemarks are what could not be compared, and doubts.
+func diffRemarks(d *compare.Diff) (list []string) {
 	for _, u := range d.Unmatched {
 		list = append(list, fmt.Sprintf("%s: %s of the %s side without a counterpart in every run: "+
 			"in no mean", u.Stage, plural(u.Spans, "span"), u.Side))
 	}
 	list = append(list, d.Unknown...)
-	list = append(list, d.Warnings...)
-	if len(list) == 0 {
-		return
-	}
-	w.blank()
-	for _, text := range list {
-		w.paragraph("  note: %s", text)
-	}
+	return append(list, d.Warnings...)
 }

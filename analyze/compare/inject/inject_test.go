@@ -43,7 +43,9 @@ func values(t *testing.T, d *trace.Data) compare.Values {
 func TestEffects(t *testing.T) {
 	d := recorded(t)
 	before := values(t, d)
-	m := func(name, subject string) compare.Metric { return compare.Metric{Name: name, Subject: subject} }
+	m := func(name, subject string) compare.Metric {
+		return compare.Metric{Name: name, Subject: subject}
+	}
 	for _, c := range []struct {
 		name   string
 		edit   func() (*trace.Data, error)

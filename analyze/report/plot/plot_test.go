@@ -47,7 +47,9 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 			t.Errorf("the page contains %q", bad)
 		}
 	}
-	for _, want := range []string{"drawCharts(", `"categories":["c1"`, "uPlot", `"high":[1181116006.4`} {
+	for _, want := range []string{
+		"drawCharts(", `"categories":["c1"`, "uPlot", `"high":[1181116006.4`,
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -59,7 +61,8 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 
 func TestPictures(t *testing.T) {
 	var picture, vector, again bytes.Buffer
-	if err := errors.Join(example().PNG(&picture), example().SVG(&vector), example().SVG(&again)); err != nil {
+	err := errors.Join(example().PNG(&picture), example().SVG(&vector), example().SVG(&again))
+	if err != nil {
 		t.Fatal(err)
 	}
 	image, err := png.Decode(&picture)
