@@ -13,8 +13,11 @@ type assembler struct {
 	drop  int64 // events beyond MaxEvents
 }
 
-// MaxEvents bounds how many events of one input are kept.
-const MaxEvents = 4096
+// MaxEvents bounds how many events of one input are read; further ones are only counted.
+const MaxEvents = 2048
+
+// full says whether no more events are kept.
+func (a *assembler) full() bool { return len(a.done) >= MaxEvents }
 
 func newAssembler(input string) *assembler {
 	return &assembler{input: input, open: map[string]*raw{}}
@@ -133,7 +136,7 @@ func (a *assembler) close(r *raw) {
 	if !r.isEvent() {
 		return
 	}
-	if len(a.done) >= MaxEvents {
+	if a.full() {
 		a.drop++
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"highwater/analyze/report"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata/golden")
@@ -273,3 +275,5 @@ func TestNothing(t *testing.T) {
 		}
 	}
 }
+
+var reportStyle = report.Style{}

@@ -5,7 +5,8 @@ package oom
 type finder struct {
 	words   []string // in lower case
 	shift   [1 << gramBits]uint8
-	buckets map[uint16][]int32
+	bucket  [1 << gramBits]uint16 // of buckets; 0 is empty
+	buckets [][]int32
 }
 
 const (
@@ -32,7 +33,7 @@ func gramKey(a, b, c byte) uint16 {
 }
 
 func newFinder(words []string) *finder {
-	f := &finder{words: words, buckets: map[uint16][]int32{}}
+	f := &finder{words: words, buckets: make([][]int32, 1)}
 	for i := range f.shift {
 		f.shift[i] = minWord - gram + 1
 	}
@@ -45,9 +46,11 @@ func newFinder(words []string) *finder {
 			f.shift[key] = min(f.shift[key], uint8(minWord-end))
 		}
 		key := gramKey(w[minWord-3], w[minWord-2], w[minWord-1])
-		f.buckets[key] = append(f.buckets[key], int32(id))
-	}
-	for key := range f.buckets {
+		if f.bucket[key] == 0 {
+			f.bucket[key] = uint16(len(f.buckets))
+			f.buckets = append(f.buckets, nil)
+		}
+		f.buckets[f.bucket[key]] = append(f.buckets[f.bucket[key]], int32(id))
 		f.shift[key] = 0
 	}
 	return f
@@ -62,7 +65,7 @@ func (f *finder) next(b string, from int) int {
 			continue
 		}
 		start := i - minWord + 1
-		for _, id := range f.buckets[key] {
+		for _, id := range f.buckets[f.bucket[key]] {
 			if f.matches(b[start:], f.words[id]) {
 				return start
 			}
@@ -75,7 +78,7 @@ func (f *finder) next(b string, from int) int {
 // at appends the words that begin at position start of b to ids.
 func (f *finder) at(b string, start int, ids []int32) []int32 {
 	end := start + minWord
-	for _, id := range f.buckets[gramKey(b[end-3], b[end-2], b[end-1])] {
+	for _, id := range f.buckets[f.bucket[gramKey(b[end-3], b[end-2], b[end-1])]] {
 		if f.matches(b[start:], f.words[id]) {
 			ids = append(ids, id)
 		}

@@ -54,6 +54,9 @@ func (r *Reader) add(c *collector) {
 		r.keep(e)
 	}
 	r.report.DroppedEvents += c.kernel.drop
+	if c.kernel.drop > 0 {
+		r.warn("%s: about %d further events were counted and not read", c.in.Name, c.kernel.drop)
+	}
 	if c.lost > 0 {
 		r.warn("%s: %d further lines about exit statuses or failed allocations were not looked at", c.in.Name, c.lost)
 	}

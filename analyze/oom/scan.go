@@ -157,6 +157,11 @@ func (s *scanner) block(w *window, whole int) {
 	text := unsafe.String(&w.buf[0], whole) // not kept: lines are copied by clean
 	pos := w.searched
 	for pos < whole {
+		if s.out.kernel.full() {
+			s.countOnly(text, pos)
+			w.read = whole
+			break
+		}
 		if s.small || s.hot > 0 {
 			pos = s.nextLine(w, pos, whole)
 			w.read = pos
@@ -172,6 +177,19 @@ func (s *scanner) block(w *window, whole int) {
 		s.hot = 1
 	}
 	w.searched = whole
+}
+
+// countOnly counts the events of a text of which no more are kept, by the line that begins each.
+func (s *scanner) countOnly(text string, pos int) {
+	s.hot, s.kernel = 0, 0
+	for at := s.rules.finder.next(text, pos); at >= 0; at = s.rules.finder.next(text, at+1) {
+		var space [8]int32
+		for _, id := range s.rules.finder.at(text, at, space[:0]) {
+			if s.rules.words[id].kind == kindInvoke {
+				s.out.kernel.drop++
+			}
+		}
+	}
 }
 
 // lookBack reads the lines before the one that holds the byte at, and gives where that one begins.
