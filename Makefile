@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo build test check-build check-test fmt vet unit race fuzz python bench lint notebook validate clean missing
+.PHONY: help demo build native native-cpu native-check test check-build check-test check-native fmt vet unit race fuzz python bench lint notebook validate clean missing
 
 GO     := scripts/go.sh
 PYTHON ?= python3
@@ -28,9 +28,18 @@ build: check-build ## Build bin/highwater
 	@[ -d "$${GOMODCACHE:-.cache/go/mod}/cache" ] || echo "Fetching Go modules (once) and building; a few minutes on a slow line."
 	@$(GO) build -buildvcs=$$(git status >/dev/null 2>&1 && echo true || echo false) -o bin/highwater ./cmd/highwater
 
-test: check-test fmt vet unit race fuzz python ## Everything that must pass before a change lands
+native: check-native ## Build the CUDA library bin/libhighwater_native.so; nvcc of a toolkit, else as wheels
+	scripts/native/build.sh cuda
 
-unit: check-test ## Go tests
+native-cpu: check-native ## Build the library's twin on the CPU, bin/libhighwater_native_cpu.so: no GPU, no CUDA
+	@scripts/native/build.sh cpu
+
+native-check: check-native ## The twin's tests, and the device code through nvcc
+	@scripts/native/check.sh
+
+test: check-test fmt vet native-check unit race fuzz python ## Everything that must pass before a change lands
+
+unit: check-test native-cpu ## Go tests
 	$(GO) test ./...
 
 race: check-test ## Go tests of what runs concurrently, under the race detector
@@ -75,7 +84,7 @@ $(VENV)/ready: notebooks/requirements.txt | check-test
 	@$(VENV)/bin/pip install -q --disable-pip-version-check --cache-dir .cache/pip -r notebooks/requirements.txt
 	@touch $@
 
-check-build check-test: check-%:
+check-build check-test check-native: check-%:
 	@need=$$(scripts/missing.sh $*); [ -z "$$need" ] || { echo "Missing: $$need. Install it with:"; echo; echo "  apt-get install -y $$need"; echo; exit 1; }
 
 missing:

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# What a machine without a GPU can say of native/: builds the twin and runs its tests, then compiles and links the
+# device code, quickly rather than fast.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+scripts/native/build.sh cpu
+.cache/native/cpu/highwater_native_test
+
+quick=-O1
+"$(scripts/native/nvcc.sh)" --help | grep -q -e --Ofast-compile && quick="-O1 -Ofc=max"
+echo "Compiling the device code"
+BUILD_DIR=.cache/native/check HW_CUDA_FLAGS=$quick HW_SPPARK_MSM=OFF ONLY_CHECK=1 scripts/native/build.sh cuda
