@@ -90,8 +90,12 @@ func (b *Backend) Close() error {
 
 // PinnedBytes is the page-locked host memory that the backend holds from its start to its end.
 func (b *Backend) PinnedBytes() (n int64) {
-	for _, m := range b.Memory() {
-		n += m.Pool
+	for _, p := range b.devices {
+		if p.drain != nil {
+			n += p.drain.pinnedAtStart
+		} else if m, err := p.context.Memory(); err == nil {
+			n += m.Pool
+		}
 	}
 	return n
 }

@@ -32,6 +32,8 @@ type drain struct {
 	interval time.Duration // between two samples of the device's memory; 0: none
 	metric   string
 	events   [drainBatch]Event
+	// pinnedAtStart is the page-locked memory that making the context took.
+	pinnedAtStart int64
 
 	stop, stopped chan struct{}
 	closing       sync.Once
@@ -56,6 +58,7 @@ func startDrain(from source, rec *tracer.Recorder, device int32, name func(uint1
 		d.declareMetric()
 	}
 	d.empty()
+	d.pinnedAtStart = d.pinned
 	go d.run()
 	return d
 }

@@ -34,6 +34,7 @@ type eventJournal struct {
 	waits   map[uint64]Event
 	next    uint64 // seq of the next event
 	strays  int64  // ends without a begin: it was lost
+	pinned  int64  // page-locked bytes taken so far, what is cut from them left out
 }
 
 // work is whom a call of the library works for.
@@ -162,11 +163,14 @@ func (j *eventJournal) alloc(e *Event) {
 	owner, _ := j.owner(e)
 	spec := tracer.BufferSpec{Class: j.name(e.Name), Space: trace.SpaceDevice, Device: int32(e.Device),
 		CapacityBytes: int64(e.Bytes), ResidentBytes: int64(e.Bytes), Owner: owner}
-	if e.Device < 0 {
-		spec.Space = trace.SpacePinned
-	}
 	if parent := j.buffers[e.Arg]; parent != nil {
 		spec.Parent = parent.ID()
+	}
+	if e.Device < 0 {
+		spec.Space = trace.SpacePinned
+		if spec.Parent == 0 && e.Arg == 0 {
+			j.pinned += spec.CapacityBytes
+		}
 	}
 	b := j.drain.Alloc(e.TimeNS, spec)
 	j.buffers[e.ID] = &b
