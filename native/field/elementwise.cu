@@ -39,12 +39,27 @@ HW_DEVICE void from_mont(fp2_t&) {}
 HW_DEVICE void to_mont(fp2_t&) {}
 #endif
 
+// Kernels are named by tags: the classes of fp2 differ between nvcc's passes, and so would the names.
+struct of_fr {
+    using field = fr_t;
+    using mem = element_mem<2>;
+};
+struct of_fp {
+    using field = fp_t;
+    using mem = element_mem<3>;
+};
+struct of_fp2 {
+    using field = fp2_t;
+    using mem = element_mem<6>;
+};
+
 // All threads of a warp compute, those past the end on the last element: an inversion works on pairs.
-template <class F, int W>
+template <class T>
 __launch_bounds__(threads) __global__
-void field_kernel(uint32_t operation, const element_mem<W>* a, const element_mem<W>* b, element_mem<W>* out,
+void field_kernel(uint32_t operation, const typename T::mem* a, const typename T::mem* b, typename T::mem* out,
                   uint64_t n) {
 #ifdef __CUDA_ARCH__
+    using F = typename T::field;
     uint64_t own = blockIdx.x * uint64_t(threads) + threadIdx.x, i = own < n ? own : n - 1;
     F x = load<F>(a[i]);
     F y = operation <= HW_FIELD_MUL ? load<F>(b[i]) : x;
@@ -100,10 +115,9 @@ fr_mem over_vanishing(uint32_t lg) {
     return m;
 }
 
-template <class F, int W>
-void run_field(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
-    using mem = element_mem<W>;
-    field_kernel<F, W><<<blocks_for(n), threads, 0, cuda::stream(on)>>>(
+template <class T> void run_field(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
+    using mem = typename T::mem;
+    field_kernel<T><<<blocks_for(n), threads, 0, cuda::stream(on)>>>(
         operation, static_cast<const mem*>(a), static_cast<const mem*>(b), static_cast<mem*>(out), n);
 }
 
@@ -134,9 +148,9 @@ void field_op(lane& on, uint32_t field, uint32_t operation, const void* d_a, con
               uint64_t n) {
     span timed(on, "field");
     switch (field) {
-    case HW_FIELD_FR: return run_field<fr_t, 2>(on, operation, d_a, d_b, d_out, n);
-    case HW_FIELD_FP: return run_field<fp_t, 3>(on, operation, d_a, d_b, d_out, n);
-    default: return run_field<fp2_t, 6>(on, operation, d_a, d_b, d_out, n);
+    case HW_FIELD_FR: return run_field<of_fr>(on, operation, d_a, d_b, d_out, n);
+    case HW_FIELD_FP: return run_field<of_fp>(on, operation, d_a, d_b, d_out, n);
+    default: return run_field<of_fp2>(on, operation, d_a, d_b, d_out, n);
     }
 }
 
