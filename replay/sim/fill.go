@@ -2,58 +2,52 @@ package sim
 
 import "math"
 
-// fill reads the clocks and computes the rates from now on under the whole law of
-// pipeline.Machine.Rates: cores, memory bandwidth and pressure.
-func (s *shares) fill(now float64) {
-	passed, pressure := now-s.since, 0.0
+// fill computes the rates of the counts now under the whole law of pipeline.Machine.Rates: cores,
+// memory bandwidth and pressure.
+func (s *shares) fill(rates []float64) {
+	pressure := 0.0
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.clock += passed * c.rate
-		c.rate = 0 // not settled
 		pressure += c.n * c.pressure
 	}
-	s.since, s.stale = now, false
-	s.rise()
+	s.rise(rates)
 	for i := range s.classes {
 		c := &s.classes[i]
+		rate := &rates[2*i]
 		if others := pressure - c.pressure; c.sensitivity > 0 && others > 0 {
-			c.rate /= 1 + c.sensitivity*others
+			*rate /= 1 + c.sensitivity*others
 		}
-		c.inverse = 1 / c.rate
-		if len(c.ends) == 0 {
-			c.clock, c.rate, s.at[i] = 0, 0, never
-			continue
-		}
-		s.at[i] = math.Float64bits(now + (c.ends[0].key-c.clock)*c.inverse)
+		rates[2*i+1] = 1 / *rate
 	}
 }
 
 // rise settles the rates of all classes: all rise together until the level of a class's full speed
 // or a resource is used up, which stops those that use it.
-func (s *shares) rise() {
+func (s *shares) rise(rates []float64) {
 	left, cpus, bandwidth := 0, s.cpus, s.bandwidth
 	for i := range s.classes {
 		c := &s.classes[i]
 		contends := s.cpus > 0 && c.parallelism > 0 || s.bandwidth > 0 && c.bandwidth > 0
-		if c.n == 0 || !contends {
-			c.rate = 1
-			continue
+		rates[2*i] = 1
+		if c.n > 0 && contends {
+			rates[2*i] = 0 // not settled
+			left++
 		}
-		left++
 	}
 	for left > 0 {
-		level, cores, moved := s.level(cpus, bandwidth)
+		level, cores, moved := s.level(rates, cpus, bandwidth)
 		for i := range s.classes {
 			c := &s.classes[i]
 			full := level*c.slope >= 1-1e-12
 			stops := full || cores && c.parallelism > 0 || moved && c.bandwidth > 0
-			if c.rate != 0 || !stops {
+			if rates[2*i] != 0 || !stops {
 				continue
 			}
-			c.rate = min(1, level*c.slope)
+			rate := min(1, level*c.slope)
+			rates[2*i] = rate
 			left--
-			cpus = max(cpus-c.n*c.rate*c.parallelism, tiny)
-			bandwidth = max(bandwidth-c.n*c.rate*c.bandwidth, tiny)
+			cpus = max(cpus-c.n*rate*c.parallelism, tiny)
+			bandwidth = max(bandwidth-c.n*rate*c.bandwidth, tiny)
 		}
 	}
 }
@@ -62,12 +56,12 @@ func (s *shares) rise() {
 const tiny = 1e-9
 
 // level is where the next class stops, and whether cores or bandwidth stop it.
-func (s *shares) level(cpus, bandwidth float64) (level float64, cores, moved bool) {
+func (s *shares) level(rates []float64, cpus, bandwidth float64) (level float64, cores, moved bool) {
 	core, move := 0.0, 0.0
 	level = math.Inf(1)
 	for i := range s.classes {
 		c := &s.classes[i]
-		if c.rate != 0 {
+		if rates[2*i] != 0 {
 			continue
 		}
 		core += c.n * c.parallelism * c.slope

@@ -1,5 +1,7 @@
 package sim
 
+import "math"
+
 // timer is one entry of a timerHeap: entity id ends its timed step at key.
 type timer struct {
 	key float64
@@ -65,4 +67,13 @@ func sink(a []timer, t timer) {
 		i = least
 	}
 	a[i] = t
+}
+
+// second is the key that follows the root's; infinite where there is none.
+func (h timerHeap) second() float64 {
+	least := math.Inf(1)
+	for i := 1; i < min(len(h), 5); i++ {
+		least = min(least, h[i].key)
+	}
+	return least
 }

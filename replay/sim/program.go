@@ -11,6 +11,7 @@ type opcode uint8
 const (
 	opWork       opcode = iota // spend work in a class; the only timed step
 	opMemory                   // a buffer event
+	opFree                     // buffer events of one instant that only take away
 	opBegin                    // a stage's span begins
 	opEnd                      // and ends
 	opBudget                   // request and await the budget
@@ -199,8 +200,34 @@ func (p *program) change(s step, c pipeline.Change) {
 	if pool := p.poolOf[c.Class]; pool > 0 && s.op == opMemory {
 		s.op, s.class = opPool, pool-1
 	}
+	if !p.spans && p.merged(&s) {
+		return
+	}
 	p.changes = append(p.changes, c)
 	p.add(s)
+}
+
+// merged adds a memory step to the one before it, where both only give or both only take: the peaks
+// are the same. A step that only takes cannot make one. Only statistics can do without the events.
+func (p *program) merged(s *step) bool {
+	if s.op != opMemory {
+		return false
+	}
+	gives := s.live >= 0 && s.resident >= 0 && s.scratch >= 0
+	if s.live <= 0 && s.resident <= 0 && s.scratch <= 0 {
+		s.op = opFree
+	}
+	if len(p.steps) == 0 || s.op == opMemory && !gives {
+		return false
+	}
+	last := &p.steps[len(p.steps)-1]
+	if last.op != s.op || last.op == opMemory && (last.live < 0 || last.resident < 0 || last.scratch < 0) {
+		return false
+	}
+	last.live += s.live
+	last.resident += s.resident
+	last.scratch += s.scratch
+	return true
 }
 
 // ledger follows the buffers of one way while it is compiled.

@@ -20,8 +20,9 @@ type class struct {
 
 	n       float64 // services now; a float saves conversions
 	clock   float64 // work done by each up to shares.since
-	rate    float64 // of the clock since, per ns of virtual time; 0 where it stands at 0
+	rate    float64 // of the clock since, per ns of virtual time; 0 where there is no service
 	inverse float64
+	first   float64 // key of the service that ends first; infinite where there is none
 	ends    timerHeap
 }
 
@@ -36,7 +37,21 @@ type shares struct {
 	order     []int    // by parallelism over weight: who is satisfied first
 	at        []uint64 // by class: bits of when its first service ends, if the rates stay
 	stale     bool     // the counts have changed since the rates were computed
+
+	// Rates depend on the counts alone, and the same ones come again and again: known is a cache of
+	// them, 2*len(classes) numbers (rate, inverse) a slot, by the counts packed into key.
+	key   uint64
+	total int // services
+	slots []uint64
+	known []float64
 }
+
+const (
+	slotBits    = 8
+	maxPacked   = 8   // classes whose counts a key holds
+	maxServices = 255 // of all classes
+	noKey       = ^uint64(0)
+)
 
 // never is a time after all others.
 var never = math.Float64bits(math.Inf(1))
@@ -45,6 +60,10 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 	s := shares{
 		cpus: m.CPUs, bandwidth: m.MemoryBandwidth,
 		classes: append([]class(nil), classes...), at: make([]uint64, len(classes)),
+		slots: make([]uint64, 1<<slotBits), known: make([]float64, 2*len(classes)<<slotBits),
+	}
+	for i := range s.slots {
+		s.slots[i] = noKey
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
@@ -69,18 +88,24 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 func (s *shares) reset() {
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.n, c.clock, c.rate, c.ends = 0, 0, 0, c.ends[:0]
+		c.n, c.clock, c.rate, c.first, c.ends = 0, 0, 0, math.Inf(1), c.ends[:0]
 		s.at[i] = never
 	}
-	s.since, s.stale = 0, false
+	s.since, s.stale, s.key, s.total = 0, false, 0, 0
 }
 
 // begin adds a service with t.key ns of work to class i.
 func (s *shares) begin(i uint8, t timer, now float64) {
 	c := &s.classes[i]
+	if c.n == 0 {
+		c.clock, c.rate = 0, 0
+	}
 	t.key += c.clock + (now-s.since)*c.rate
 	c.ends.push(t)
+	c.first = c.ends[0].key
 	c.n++
+	s.key += 1 << (8 * i)
+	s.total++
 	s.stale = true
 }
 
@@ -90,7 +115,8 @@ func (s *shares) replace(i uint8, t timer, now float64) {
 	c := &s.classes[i]
 	t.key += c.clock + (now-s.since)*c.rate
 	sink(c.ends, t)
-	s.at[i] = math.Float64bits(s.since + (c.ends[0].key-c.clock)*c.inverse)
+	c.first = c.ends[0].key
+	s.at[i] = math.Float64bits(s.since + (c.first-c.clock)*c.inverse)
 }
 
 // next is when the first service ends and in which class; -1 for none before that time. Times are
@@ -115,26 +141,70 @@ func (s *shares) ending(i int) int32 { return s.classes[i].ends[0].id }
 func (s *shares) end(i int) {
 	c := &s.classes[i]
 	c.ends.pop()
+	c.first = math.Inf(1)
+	if len(c.ends) > 0 {
+		c.first = c.ends[0].key
+	}
 	c.n--
+	s.key -= 1 << (8 * i)
+	s.total--
 	s.stale = true
 }
 
-// settle reads the clocks and computes the rates from now on: everyone runs at full speed while the
-// cores suffice, else they are shared by weight, none getting more than its parallelism, and no
-// core idles.
+// settle reads the clocks, and sets the rates from now on and when the first service of each class
+// ends.
 func (s *shares) settle(now float64) {
-	if s.general {
-		s.fill(now)
-		return
+	slot, known := s.slot()
+	if !known {
+		s.compute(slot)
 	}
-	demand, weights, passed := 0.0, 0.0, now-s.since
+	passed, rates := now-s.since, s.known[2*slot*len(s.classes):]
 	for i := range s.classes {
 		c := &s.classes[i]
 		c.clock += passed * c.rate
+		c.rate, c.inverse = rates[2*i], rates[2*i+1]
+		s.at[i] = math.Float64bits(now + (c.first-c.clock)*c.inverse)
+	}
+	s.since, s.stale = now, false
+}
+
+// slot is the cache's slot of the counts now, and whether it holds their rates. Counts that do not
+// fit a key share the first slot and are never known.
+func (s *shares) slot() (slot int, known bool) {
+	if s.total > maxServices || len(s.classes) > maxPacked {
+		s.slots[0] = noKey
+		return 0, false
+	}
+	slot = int(s.key * 0x9e3779b97f4a7c15 >> (64 - slotBits))
+	known = s.slots[slot] == s.key
+	s.slots[slot] = s.key
+	return slot, known
+}
+
+// compute puts the rates of the counts now into a slot.
+func (s *shares) compute(slot int) {
+	rates := s.known[2*slot*len(s.classes):]
+	if s.general {
+		s.fill(rates)
+	} else {
+		s.share(rates)
+	}
+	for i := range s.classes {
+		if s.classes[i].n == 0 {
+			rates[2*i] = 0
+		}
+	}
+}
+
+// share computes the rates of the cores alone: everyone runs at full speed while they suffice, else
+// they are shared by weight, none getting more than its parallelism, and no core idles.
+func (s *shares) share(rates []float64) {
+	demand, weights := 0.0, 0.0
+	for i := range s.classes {
+		c := &s.classes[i]
 		demand += c.n * c.parallelism
 		weights += c.n * c.weight
 	}
-	s.since, s.stale = now, false
 	satisfied, cpus := len(s.order), s.cpus
 	if demand > cpus {
 		satisfied, cpus, weights = s.satisfied(weights)
@@ -142,15 +212,10 @@ func (s *shares) settle(now float64) {
 	each, inverse := cpus/weights, weights/cpus // cores by weight, for those who are not
 	for k, i := range s.order {
 		c := &s.classes[i]
-		c.rate, c.inverse = 1, 1
+		rates[2*i], rates[2*i+1] = 1, 1
 		if k >= satisfied {
-			c.rate, c.inverse = c.fast*each, c.slow*inverse
+			rates[2*i], rates[2*i+1] = c.fast*each, c.slow*inverse
 		}
-		if len(c.ends) == 0 {
-			c.clock, c.rate, s.at[i] = 0, 0, never
-			continue
-		}
-		s.at[i] = math.Float64bits(now + (c.ends[0].key-c.clock)*c.inverse)
 	}
 }
 

@@ -74,7 +74,8 @@ type Simulator struct {
 	ents   []entity // partitions by (job, partition), jobs, workers, one for Memory.Later
 	ready  []int32  // to be continued now; a stack of waves, see drain
 	head   int
-	ended  int // 1 + the class whose first service has just ended, 0: the first timer; or nothing
+	open   bool // all have begun their ways
+	ended  int  // 1 + the class whose first service has just ended, 0: the first timer; or nothing
 
 	jobs, permits, budget, finalisers gate
 	locks                             []gate
@@ -254,6 +255,7 @@ func (s *Simulator) wake(id int32) { s.ready = append(s.ready, id) }
 
 func (s *Simulator) reset(d Draw) {
 	s.resetFlow()
+	s.open = false
 	s.now, s.seq, s.working, s.onWorkers, s.ended = 0, 0, 0, 0, nothing
 	s.timers = s.timers[:0]
 	s.shares.reset()
@@ -338,5 +340,6 @@ func (s *Simulator) start() {
 		s.run(s.nParts + j)
 	}
 	s.run(s.extra(extraLater))
+	s.open = true
 	s.drain()
 }

@@ -15,12 +15,18 @@ func (s *Simulator) run(id int32) {
 		e.pc++
 		switch st.op {
 		case opWork:
+			if st.class == 0 && s.alone() && s.ahead(s.now+st.work*e.scale) {
+				continue
+			}
 			s.spend(st, e, id)
 			return
-		case opMemory:
-			if e.mult > 1 {
+		case opMemory, opFree:
+			switch {
+			case e.mult > 1:
 				s.memoryTimes(st, e, id)
-			} else {
+			case st.op == opFree:
+				s.free(st)
+			default:
 				s.memory(st, e, id)
 			}
 		default:
@@ -29,6 +35,32 @@ func (s *Simulator) run(id int32) {
 			}
 		}
 	}
+}
+
+// alone says that nobody else has anything to do at this instant.
+func (s *Simulator) alone() bool { return s.open && s.head == len(s.ready) }
+
+// ahead lets plain time pass at once, where nothing else happens before key: most gaps are so short.
+// It spares them the heap. Equal times are left to the heap, which keeps their order.
+func (s *Simulator) ahead(key float64) bool {
+	if s.ended > 0 {
+		s.finish()
+	}
+	horizon := s.timers.second()
+	if s.ended != 0 && len(s.timers) > 0 {
+		horizon = s.timers[0].key
+	}
+	if key >= horizon {
+		return false
+	}
+	if len(s.shares.classes) > 0 {
+		if _, which := s.shares.next(s.now, key); which >= 0 {
+			return false
+		}
+	}
+	s.stats.Events++
+	s.now = key
+	return true
 }
 
 // spend lets time pass for an entity. Often it just ended a step of the same kind: then the new one
@@ -75,7 +107,7 @@ func (s *Simulator) memory(st *step, e *entity, id int32) {
 	s.levels.live += st.live
 	s.levels.resident += st.resident
 	s.levels.scratch += st.scratch
-	if st.live < 0 && st.op == opMemory {
+	if st.live < 0 && st.op != opLater {
 		s.stats.MakespanNS = s.now
 	}
 	if s.tape != nil && s.pooled {
@@ -85,6 +117,16 @@ func (s *Simulator) memory(st *step, e *entity, id int32) {
 		s.tape.change(s, st, e, id)
 	}
 	s.peaks()
+}
+
+// free is memory for a step that only takes away: no peak can be there.
+func (s *Simulator) free(st *step) {
+	s.levels.live += st.live
+	s.levels.resident += st.resident
+	s.levels.scratch += st.scratch
+	if st.live < 0 {
+		s.stats.MakespanNS = s.now
+	}
 }
 
 func (s *Simulator) peaks() {
