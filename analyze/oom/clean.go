@@ -6,6 +6,8 @@ import (
 	"html"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // clean gives the text of a line without what pages, terminals and mails add to it: colours, HTML,
@@ -31,6 +33,22 @@ func clean(s string) string {
 		s = stripTags(s)
 	}
 	return blanks.Replace(s)
+}
+
+// printable is a copy of s without what a terminal would act on and without invalid UTF-8: what a log
+// holds is shown to people.
+func printable(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || c < ' ' || c == 0x7f {
+			return strings.Map(func(r rune) rune {
+				if !unicode.IsPrint(r) {
+					return -1
+				}
+				return r
+			}, strings.ToValidUTF8(s, ""))
+		}
+	}
+	return strings.Clone(s)
 }
 
 var blanks = strings.NewReplacer("\t", " ", "\u00a0", " ", "\x00", "", "\r", "")

@@ -32,6 +32,9 @@ func (r *Reader) Read(name string, in io.Reader) error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	c.flush(true)
+	if s.damage != nil {
+		r.warn("%s is damaged after %d bytes and was read up to there: %v", name, input.Bytes, s.damage)
+	}
 	r.report.Inputs = append(r.report.Inputs, input)
 	r.add(c)
 	return nil

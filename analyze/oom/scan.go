@@ -36,10 +36,13 @@ type scanner struct {
 	kernel int   // of them, lines that may be of a kernel's report
 	held   line  // the last line, where it may go on in the next; without kind where there is none
 	memo   dateMemo
+
+	damage error // after which nothing could be read
 }
 
 // decode undoes gzip and UTF-16.
-func decode(r io.Reader) (io.Reader, error) {
+// What stands before damage is given; the damage is noted in damage.
+func decode(r io.Reader, damage *error) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	magic, err := b.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -51,11 +54,26 @@ func decode(r io.Reader) (io.Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read gzip: %w", err)
 		}
-		return z, nil
+		return &damagedEnd{r: z, err: damage}, nil
 	case bytes.Equal(magic, utf16LE), bytes.Equal(magic, utf16BE):
 		return &utf16Reader{r: b, big: magic[0] == 0xfe}, nil
 	}
 	return b, nil
+}
+
+// damagedEnd ends where its source is damaged, as a log does that is being rotated.
+type damagedEnd struct {
+	r   io.Reader
+	err *error
+}
+
+func (d *damagedEnd) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		*d.err = err
+		return n, io.EOF
+	}
+	return n, err //nolint:wrapcheck // the source's own end
 }
 
 // utf16Reader gives UTF-16 with a byte order mark as UTF-8: what a Windows shell's redirection
@@ -97,7 +115,7 @@ type window struct {
 
 // scan reads all of r.
 func (s *scanner) scan(r io.Reader) error {
-	r, err := decode(r)
+	r, err := decode(r, &s.damage)
 	if err != nil {
 		return err
 	}
@@ -289,9 +307,9 @@ func (s *scanner) readText(outer *head, text string) {
 
 // keep copies what a line refers to of the text being read.
 func (l *line) keep() {
-	l.msg = strings.Clone(l.msg)
-	l.head.host, l.head.tag = strings.Clone(l.head.host), strings.Clone(l.head.tag)
-	l.head.stamp.text, l.head.stamp.zone = strings.Clone(l.head.stamp.text), ""
+	l.msg = printable(l.msg)
+	l.head.host, l.head.tag = printable(l.head.host), printable(l.head.tag)
+	l.head.stamp.text, l.head.stamp.zone = printable(l.head.stamp.text), ""
 	l.head.memo = nil
 }
 

@@ -118,6 +118,17 @@ func (p *printer) painted(lead, shown, t string) {
 	}
 }
 
+// fitting is how many bytes of word fit into width columns: one character at least.
+func fitting(word string, width int) int {
+	columns := 0
+	for i, r := range word {
+		if columns += text.RuneWidth(r); columns > width && i > 0 {
+			return i
+		}
+	}
+	return len(word)
+}
+
 // wrap breaks t at blanks into lines of at most width columns; a word that is wider has a line of
 // its own, cut.
 func wrap(t string, width int) []string {
@@ -130,8 +141,8 @@ func wrap(t string, width int) []string {
 				lines = append(lines, line)
 				line = ""
 			}
-			cut := []rune(word)[:width]
-			lines, word = append(lines, string(cut)), word[len(string(cut)):]
+			cut := fitting(word, width)
+			lines, word = append(lines, word[:cut]), word[cut:]
 		}
 		switch {
 		case line == "":

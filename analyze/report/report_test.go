@@ -245,3 +245,13 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 		}
 	}
 }
+
+// TestWrapWide: words of wide characters, and of bytes that are no characters, are cut and not lost.
+func TestWrapWide(t *testing.T) {
+	for _, word := range []string{strings.Repeat("メモリ", 40), strings.Repeat("\xda", 200), strings.Repeat("x", 300)} {
+		lines := wrap("a "+word+" b", 87)
+		if got := strings.Join(lines, ""); strings.Count(got, word[:1]) != strings.Count("a "+word+" b", word[:1]) {
+			t.Errorf("%d lines lose part of %q", len(lines), word[:9])
+		}
+	}
+}
