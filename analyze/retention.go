@@ -63,8 +63,8 @@ func (allocatorRetention) Doc() Doc {
 			},
 			{
 				Name: retentionName + ".max_tail_ratio", Default: 0.5,
-				Meaning: "without a ledger: growth a second in the second half over that in the " +
-					"first, up to which it flattens",
+				Meaning: "without a ledger: growth in the last third of the time over that in the " +
+					"first third, up to which it flattens",
 				Source: "steady growth gives 1; saturation halves at the least",
 			},
 		},
@@ -252,9 +252,9 @@ func (p *retentionPass) shape(rss *curve) Outcome {
 
 func (p *retentionPass) shapeFinding(rss *curve, rise, seconds float64) Finding {
 	n := rss.len()
-	half := rss.at[0] + (rss.at[n-1]-rss.at[0])/2
-	early := rss.when(half) - rss.first()
-	late := rss.last() - rss.when(half)
+	third := (rss.at[n-1] - rss.at[0]) / 3
+	early := rss.when(rss.at[0]+third) - rss.first()
+	late := rss.last() - rss.when(rss.at[n-1]-third)
 	falls := 0
 	for i := 1; i < n; i++ {
 		if rss.value[i] < rss.value[i-1] {
@@ -269,8 +269,8 @@ func (p *retentionPass) shapeFinding(rss *curve, rise, seconds float64) Finding 
 				{"first_rss_bytes", rss.first()},
 				{"last_rss_bytes", rss.last()},
 				{"growth_bytes", rise},
-				{"first_half_growth_bytes", early},
-				{"second_half_growth_bytes", late},
+				{"first_third_growth_bytes", early},
+				{"last_third_growth_bytes", late},
 				{"falls", float64(falls)},
 				{"samples", float64(n)},
 				{"span_ns", seconds * 1e9},
@@ -280,17 +280,20 @@ func (p *retentionPass) shapeFinding(rss *curve, rise, seconds float64) Finding 
 	}
 	told := fmt.Sprintf("RSS rose from %s to %s in %s", units.Bytes(int64(rss.first())),
 		units.Bytes(int64(rss.last())), units.Nanos(int64(seconds*1e9)))
-	halves := fmt.Sprintf("%s in the first half, %s in the second", units.Bytes(int64(early)),
-		units.Bytes(int64(late)))
+	thirds := fmt.Sprintf("%s in the first third of the time, %s in the last",
+		units.Bytes(int64(early)), units.Bytes(int64(late)))
+	if falls > 0 {
+		thirds += ", falling " + times(int64(falls)) + " on the way"
+	}
 	if tail <= p.limit("max_tail_ratio") {
 		f.Check = "rss_high_water"
 		f.Sentence = fmt.Sprintf("%s and flattens (%s): allocator arenas at their high water are "+
-			"likely; a leak is not proven by %s.", told, halves, count(n, "sample"))
+			"likely; a leak is not proven by %s.", told, thirds, count(n, "sample"))
 		return f
 	}
 	f.Check = "rss_growth"
 	f.Sentence = fmt.Sprintf("%s without flattening (%s): retention or a leak, which %s of RSS "+
-		"cannot tell apart; buffer events are missing.", told, halves, count(n, "sample"))
+		"cannot tell apart; buffer events are missing.", told, thirds, count(n, "sample"))
 	f.Remedy = "Record buffers (the tracer's ledger, or an allocator's own profile) and look at " +
 		"the leak analyzer; try MALLOC_ARENA_MAX=2 or another allocator meanwhile."
 	return f

@@ -1,0 +1,165 @@
+package analyze_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"highwater/analyze"
+	"highwater/tracer/trace"
+)
+
+// TestArenaHighWater is shared/cases D05: a daemon's RSS over 90 minutes, without any buffer event.
+// Retention is likely, and a leak is not proven by four points.
+func TestArenaHighWater(t *testing.T) {
+	rss := func(points ...float64) *trace.Trace {
+		text := "source main\nmetric process.memory.usage unit=By kind=gauge\n"
+		for i, gb := range points {
+			minutes := []int64{65, 125, 131, 155}[i]
+			text += fmt.Sprintf("@%d sample process.memory.usage %.0f\n", minutes*60e9, gb*1e9)
+		}
+		return parse(t, text)
+	}
+	found, s := only(t, rss(6.8, 8.5, 8.3, 8.9), "allocator-retention")
+	if len(found) != 1 {
+		t.Fatalf("%+v: findings %v, want one", s, found)
+	}
+	f := found[0]
+	if f.Check != "rss_high_water" || f.Severity != analyze.Warning ||
+		!strings.Contains(f.Sentence, "a leak is not proven by 4 samples") ||
+		!strings.Contains(f.Remedy, "MALLOC_ARENA_MAX") {
+		t.Errorf("%s %s: %q, remedy %q", f.Check, f.Severity, f.Sentence, f.Remedy)
+	}
+	for name, want := range map[string]float64{
+		"samples": 4, "falls": 1, "growth_bytes": 2.1e9, "span_ns": 90 * 60e9,
+	} {
+		if got := number(t, f, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if number(t, f, "first_third_growth_bytes") <= number(t, f, "last_third_growth_bytes") {
+		t.Errorf("numbers %v: want more growth in the first third than in the last", f.Evidence.Numbers)
+	}
+
+	found, _ = only(t, rss(4, 6.2, 6.5, 8), "allocator-retention")
+	if len(found) != 1 || found[0].Check != "rss_growth" {
+		t.Errorf("steady growth: %v, want rss_growth", found)
+	}
+	if found, _ = only(t, rss(8.5, 8.6, 8.4, 8.5), "allocator-retention"); len(found) != 0 {
+		t.Errorf("steady RSS: %v, want nothing", found)
+	}
+	if _, s := only(t, rss(6.8, 8.5, 8.3, 8.9), "leak"); s.Status != analyze.StatusNotApplicable {
+		t.Errorf("leak is %s, want not applicable without buffers", s.Status)
+	}
+}
+
+// TestLockConvoy: with four workers behind one lock three wait; with two, one is by design.
+func TestLockConvoy(t *testing.T) {
+	run := func(workers int) *trace.Trace {
+		var b strings.Builder
+		b.WriteString("source main\nresource gpu_lock/0 kind=lock unit=permit capacity=1\n")
+		now := 0
+		event := func(event string, partition int) {
+			now++
+			fmt.Fprintf(&b, "@%d queue %s gpu_lock/0 job=0 partition=%d\n", now, event, partition)
+		}
+		for i := range workers {
+			event(trace.EventRequest, i)
+		}
+		for i := range 20 {
+			event(trace.EventAcquire, i)
+			now += 1000
+			event(trace.EventRelease, i)
+			event(trace.EventRequest, i+workers)
+		}
+		return parse(t, b.String())
+	}
+	found, _ := only(t, run(4), "lock-convoy")
+	if len(found) != 1 {
+		t.Fatalf("findings %v, want one", found)
+	}
+	if got := number(t, found[0], "mean_waiting_workers"); got < 2.9 || got > 3.1 {
+		t.Errorf("%v workers wait in the mean, want 3", got)
+	}
+	if got := number(t, found[0], "max_waiting_workers"); got != 4 {
+		t.Errorf("%v workers wait at most, want 4", got)
+	}
+	if found, s := only(t, run(2), "lock-convoy"); len(found) != 0 ||
+		s.Status != analyze.StatusClean {
+		t.Errorf("two workers: %+v %v, want clean", s, found)
+	}
+}
+
+// TestHiddenLimit: a limit counts when it was hit or nearly so, not because it is there.
+func TestHiddenLimit(t *testing.T) {
+	run := func(limit, usage int64, ooms int) *trace.Trace {
+		d := &trace.Data{Manifest: trace.Manifest{
+			Host:   trace.Host{CPUs: 4, RAMBytes: 100 << 30},
+			Memory: trace.MemoryLimit{EffectiveBytes: limit, Kind: "cgroup", Path: "/pod"},
+		}}
+		for i := range int64(3) {
+			for metric, v := range map[string]float64{
+				"container.memory.usage":       float64(usage),
+				"container.memory.events.oom":  float64(int64(ooms) * i),
+				"container.cpu.throttled.time": 0,
+			} {
+				d.Samples = append(d.Samples, trace.Sample{
+					TimeNS: i * 1e9, Source: "main", Metric: metric, Value: v,
+				})
+			}
+		}
+		return trace.FromData(d)
+	}
+	for name, c := range map[string]struct {
+		tr   *trace.Trace
+		want analyze.Severity
+	}{
+		"far below":         {run(64<<30, 20<<30, 0), ""},
+		"near":              {run(64<<30, 58<<30, 0), analyze.Warning},
+		"at it":             {run(64<<30, 63<<30, 0), analyze.Error},
+		"hit":               {run(64<<30, 20<<30, 1), analyze.Error},
+		"as large as RAM":   {run(100<<30, 99<<30, 0), ""},
+		"larger than a RAM": {run(200<<30, 99<<30, 0), ""},
+	} {
+		found, s := only(t, c.tr, "hidden-limit")
+		var got analyze.Severity
+		if len(found) > 0 {
+			got = found[0].Severity
+		}
+		if got != c.want || len(found) > 1 || s.Status == analyze.StatusNotApplicable {
+			t.Errorf("%s: %+v %v, want %q", name, s, found, c.want)
+		}
+	}
+}
+
+// TestMeasurementArtefact: RSS read when the work is over is no peak.
+func TestMeasurementArtefact(t *testing.T) {
+	text := "source main\nresource job kind=job unit=job\n@1 queue request job job=0\n" +
+		"@2 queue acquire job job=0\n" +
+		"@10 buffer alloc 1 class=a capacity_bytes=1073741824 job=0 partition=0\n"
+	during := "@20 sample process.memory.usage 1173741824\n"
+	after := "@30 buffer free 1\n@40 queue release job job=0\n@50 sample process.memory.usage 9999999\n"
+	found, _ := only(t, parse(t, text+after), "measurement-artefact")
+	if len(found) == 0 || found[0].Check != "after_the_run" || found[0].Severity != analyze.Error {
+		t.Errorf("read after the run: %v", found)
+	}
+	found, _ = only(t, parse(t, text+during+after), "measurement-artefact")
+	if len(found) != 1 || found[0].Check != "too_few_samples" {
+		t.Errorf("one sample while busy: %v, want too few", found)
+	}
+}
+
+// TestSilentOnNonsense: counters that fall, run backwards or are no numbers name no cause.
+func TestSilentOnNonsense(t *testing.T) {
+	text := "source main\n"
+	for i := range 50 {
+		text += fmt.Sprintf("@%d sample process.paging.faults.minor %d\n", i, 50-i)
+		text += fmt.Sprintf("@%d sample process.cpu.time.system NaN\n", i)
+		text += fmt.Sprintf("@%d sample process.cpu.time.user -1\n", i)
+		text += fmt.Sprintf("@%d sample process.memory.usage %d\n", i, i)
+	}
+	found, _ := only(t, parse(t, text), "page-fault-storm")
+	if len(found) != 0 {
+		t.Errorf("findings %v", found)
+	}
+}
