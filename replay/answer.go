@@ -121,7 +121,7 @@ func (a *answer) settings() map[string]trace.Setting {
 		}
 	}
 	for name := range a.question.Set {
-		text, _ := a.models[0].Policy.Text(name)
+		text, _ := a.models[0].Text(name)
 		out[name] = trace.Setting{Value: text, Source: "set"}
 	}
 	return out

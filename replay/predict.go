@@ -1,13 +1,10 @@
 package replay
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"highwater/internal/units"
-	"highwater/replay/fit"
 	"highwater/replay/pipeline"
 	"highwater/replay/sim"
 	"highwater/tracer/trace"
@@ -196,61 +193,6 @@ func (f *figures) over(i int, limit float64) float64 {
 		return 0
 	}
 	return f.student().CDF(above / off)
-}
-
-func (a *answer) law() Law {
-	if a.fit == nil {
-		return a.modelLaw()
-	}
-	rep := &a.fit.Report
-	l := Law{
-		Service: DurationsRecorded, Remainder: rep.Remainder.Law,
-		RemainderErrorOf:    rep.Remainder.ErrorRatio,
-		RemainderErrorBytes: rep.Remainder.ErrorBytes, Text: lawText(&rep.Remainder),
-	}
-	if !a.frozen {
-		l.Service, l.CPUs, l.ServiceResidual = rep.Law, rep.CPUs, &rep.Misfit
-	}
-	if rep.Remainder.Law != pipeline.LawNone {
-		base := rep.Remainder.BaseBytes
-		l.RemainderBytes = &base
-	}
-	return l
-}
-
-// modelLaw is that of a model without traces.
-func (a *answer) modelLaw() Law {
-	m := a.models[0]
-	l := Law{Service: fit.LawSharing, CPUs: m.Machine.CPUs, Remainder: m.Memory.Law}
-	if l.CPUs == 0 {
-		l.Service = fit.LawIndependent
-	}
-	if l.Remainder != pipeline.LawNone {
-		base := m.Memory.BaseBytes
-		l.RemainderBytes = &base
-	}
-	l.Text = "the laws are those of the model " + m.Name
-	return l
-}
-
-// lawText says the law of RSS and its error in a sentence.
-func lawText(r *fit.Remainder) string {
-	text := "RSS = base (calibrated to the recorded peak) + ledger without scratch + most scratch so far"
-	switch r.Law {
-	case pipeline.LawNone:
-		return "RSS is not predicted: the trace has neither its base nor its peak"
-	case pipeline.LawProportional:
-		text = "RSS = base + ledger times a factor (calibrated to the recorded peak)"
-	}
-	switch {
-	case r.ErrorBytes == nil:
-		return text + "; how far RSS goes off it is not known: it was not sampled while jobs held buffers"
-	case r.Samples < 2:
-		return text + fmt.Sprintf("; bounds allow for %s either way, by which calibrating moved it",
-			units.Bytes(*r.ErrorBytes))
-	}
-	return text + fmt.Sprintf("; bounds allow for %s either way, by which %d samples went off it",
-		units.Bytes(*r.ErrorBytes), r.Samples)
 }
 
 // identify replays the recorded settings in the same way and compares.

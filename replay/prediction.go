@@ -117,21 +117,43 @@ type Growth struct {
 type Law struct {
 	// recorded | processor_sharing | independent
 	Service string `json:"service"`
-	// what the law leaves unexplained: spread of a stage's solo times
-	ServiceResidual *float64 `json:"service_residual"`
+	// what the law leaves unexplained: spread of a stage's solo times, and where it was measured the
+	// error of the CPU time; and the same if nothing contended
+	ServiceResidual     *float64 `json:"service_residual"`
+	ResidualIndependent *float64 `json:"service_residual_independent"`
 	// of the contention law; 0 where nothing contends
-	CPUs float64 `json:"cpus"`
+	CPUs   float64    `json:"cpus"`
+	Stages []LawStage `json:"stages"`
+	// how many starts a device's lock lets run at once; 0 without a lock
+	LockCapacity int64 `json:"lock_capacity"`
+	// cores that other programs used while the traces were recorded; null where not sampled
+	OtherCores  *float64 `json:"other_cores"`
+	ServiceText string   `json:"service_text"` // the contention law in a sentence
 	// scratch_high_water | proportional | none
 	Remainder string `json:"remainder"`
 	// constant part as used: the base, moved so that the recorded peak comes out
 	RemainderBytes *int64 `json:"remainder_bytes"`
 	// law over recorded peak RSS, minus 1, before the base was moved to fit
 	RemainderErrorOf *float64 `json:"remainder_error_ratio"`
-	// by how much RSS may lie above or below the law: the standard deviation of sampled RSS less the
-	// law while jobs held buffers, and no less than remainder_error_ratio of the recorded peak
+	// by how much RSS may lie above or below the law at the recorded peak, standard deviation: what
+	// samples lay above it while jobs held buffers, and no less than remainder_error_ratio of the
+	// recorded peak, nor than what recordings are known to differ by
 	RemainderErrorBytes *int64 `json:"remainder_error_bytes"`
 	// the law of RSS and its error in a sentence
 	Text string `json:"text"`
+}
+
+// LawStage is one stage's part of the contention law.
+type LawStage struct {
+	Stage       string  `json:"stage"`
+	Services    int64   `json:"services"`
+	Parallelism float64 `json:"parallelism_cores"` // that a service uses alone; 0: none
+	Weight      float64 `json:"weight_cores"`      // share where cores are short
+	// slow-down in memory by one core's worth of other services
+	Sensitivity float64 `json:"sensitivity_ratio"`
+	CPUMeasured bool    `json:"cpu_measured"` // its CPU time was, and is its work
+	// what the law leaves unexplained of it; null where there is nothing to go by
+	Residual *float64 `json:"residual"`
 }
 
 // Identity is the error of replaying the recorded settings: predicted over recorded, minus 1.

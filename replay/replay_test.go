@@ -304,7 +304,7 @@ func TestOutsideTheSupportIsSaid(t *testing.T) {
 func TestTooFewServicesAreCounted(t *testing.T) {
 	p := predict(t, source(t, pileUp), replay.Options{})
 	text := strings.Join(p.Support.Reasons, "\n")
-	if p.Support.Verdict != replay.SupportOutside || !strings.Contains(text, "record 4 more") {
+	if p.Support.Verdict != replay.SupportOutside || !strings.Contains(text, "record 4 more partitions") {
 		t.Errorf("16 services of each stage: %+v", p.Support)
 	}
 }

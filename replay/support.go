@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"highwater/replay/fit"
 )
@@ -93,11 +94,34 @@ func (a *answer) support() (Support, error) {
 		}
 		out.Stages = append(out.Stages, s)
 		if why := s.outside(); why != "" {
-			out.Verdict = SupportOutside
 			out.Reasons = append(out.Reasons, why)
 		}
 	}
+	if why := tooFew(out.Stages); why != "" {
+		out.Reasons = append(out.Reasons, why)
+	}
+	if len(out.Reasons) > 0 {
+		out.Verdict = SupportOutside
+	}
 	return out, nil
+}
+
+// tooFew says which stages have too few recorded services, "" where none has.
+func tooFew(stages []StageSupport) string {
+	var names []string
+	least := int64(MinServices)
+	for _, s := range stages {
+		if s.SeenHigh == nil {
+			names = append(names, fmt.Sprintf("%d of %s", s.Seen, s.Stage))
+			least = min(least, s.Seen)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("outside what the traces support: %d services of a stage are needed, they "+
+		"have %s: record %d more partitions", MinServices, strings.Join(names, ", "),
+		MinServices-least)
 }
 
 // atMost is the value that share of the ascending x exceed.
@@ -105,12 +129,10 @@ func atMost(x []float64, share float64) float64 {
 	return x[int(math.Ceil(float64(len(x))*(1-share)))-1]
 }
 
-// outside says why a stage is not supported, "" where it is.
+// outside says why a stage's concurrency is not supported, "" where it is.
 func (s *StageSupport) outside() string {
 	switch {
-	case s.SeenHigh == nil:
-		return fmt.Sprintf("outside what the traces support: they have %d services of %s, %d are "+
-			"needed: record %d more", s.Seen, s.Stage, MinServices, MinServices-s.Seen)
+	case s.SeenHigh == nil: // see tooFew
 	case s.Concurrency > MaxBeyond**s.SeenHigh:
 		return fmt.Sprintf("outside what the traces support: %.1f partitions in %s at once, %d "+
 			"recorded services saw at most %.1f; a recording with at least %.0f would support it",

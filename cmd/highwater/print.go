@@ -175,10 +175,28 @@ func printPredictionTable(out io.Writer, p *replay.Prediction) error {
 	if id.PeakRSSCalibrated {
 		calibrated = ", calibrated: no check"
 	}
-	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; "+
-		"replaying the recorded settings errs by\n  %s (makespan), %s (peak live), %s (peak RSS%s)\n  %s\n",
+	if err := printMiddle(out, p); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "  replaying the recorded settings errs by "+
+		"%s (makespan), %s (peak live),\n  %s (peak RSS%s)\n  %s\n  %s\n",
 		deviation(id.MakespanErrorRatio), deviation(id.PeakLiveErrorRatio),
 		deviation(id.PeakRSSErrorRatio), calibrated,
+		strings.ReplaceAll(p.Law.ServiceText, "; ", ";\n  "),
 		strings.ReplaceAll(p.Law.Text, "; ", ";\n  "))
+	return err
+}
+
+// printMiddle says what the columns low and high are, and what bounds 80 %.
+func printMiddle(out io.Writer, p *replay.Prediction) error {
+	if p.MakespanNSLow80 == nil {
+		_, err := fmt.Fprintln(out, "  recorded durations have no spread: no bounds")
+		return err
+	}
+	_, err := fmt.Fprintf(out, "  low and high bound 95 %% of the draws; 80 %%: peak RSS %s to %s,\n"+
+		"  proof interval %s to %s, rho %s to %s\n",
+		report.Value(inBytes, p.PeakRSSBytesLow80), report.Value(inBytes, p.PeakRSSBytesHigh80),
+		report.Value(inNanos, p.ProofIntervalNSLow80), report.Value(inNanos, p.ProofIntervalNSHigh80),
+		report.Value(inRho, p.RhoLow80), report.Value(inRho, p.RhoHigh80))
 	return err
 }

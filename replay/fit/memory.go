@@ -202,7 +202,7 @@ func (f *fitter) memory() {
 // stays nil where no peak was recorded.
 func (r *Remainder) drift(off *moments, runs []*recording) {
 	r.Freedom = priorRuns + max(0, int(off.n)-1)
-	if off.n == 0 || r.ErrorBytes == nil {
+	if off.n == 0 {
 		return
 	}
 	for _, run := range runs {
@@ -214,7 +214,7 @@ func (r *Remainder) drift(off *moments, runs []*recording) {
 	size := math.Sqrt((priorRuns*prior*prior + squares) / float64(r.Freedom))
 	// a base that is a mean of recordings errs too
 	bytes := int64(size * math.Sqrt(1+1/off.n))
-	if *r.ErrorBytes < bytes && bytes < maxBytes {
+	if (r.ErrorBytes == nil || *r.ErrorBytes < bytes) && bytes < maxBytes {
 		r.ErrorBytes = &bytes
 	}
 }
