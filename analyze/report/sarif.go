@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"path"
 
 	"highwater/analyze"
@@ -140,7 +141,8 @@ func sarifOf(f *analyze.Finding, rule int, dir string) sarifResult {
 			numbers[n.Name] = n.Value
 		}
 	}
-	where := sarifLocation{Physical: sarifPhysical{sarifArtifact{path.Join(dir, "manifest.json")}}}
+	uri := (&url.URL{Path: path.Join(dir, "manifest.json")}).EscapedPath()
+	where := sarifLocation{Physical: sarifPhysical{sarifArtifact{uri}}}
 	if win := f.Evidence.Window; win != nil {
 		where.Message = &sarifText{fmt.Sprintf("from %d ns to %d ns of the trace", win.BeginNS,
 			win.EndNS)}

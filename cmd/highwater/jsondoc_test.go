@@ -9,6 +9,7 @@ import (
 	"highwater/analyze"
 	"highwater/analyze/compare"
 	"highwater/replay"
+	"highwater/replay/corpus"
 	"highwater/replay/models/published"
 )
 
@@ -32,6 +33,8 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"info", base, reflect.TypeFor[analyze.Summary]()},
 		{"prove", base + sections["prove"], reflect.TypeFor[proveReport]()},
 		{"analyze", base + sections["analyze"], reflect.TypeFor[analyze.Report]()},
+		{"analyze --list", sections["analyze"], reflect.TypeFor[analyzerList]()},
+		{"corpus", sections["corpus"], reflect.TypeFor[corpus.Matrix]()},
 		{"replay", base + sections["replay"], reflect.TypeFor[replayReport]()},
 		{"replay --list-models", sections["replay"], reflect.TypeFor[modelList]()},
 		{"replay --published", sections["replay"], reflect.TypeFor[published.Summary]()},
