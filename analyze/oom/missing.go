@@ -87,7 +87,7 @@ var kernelMissing = []missingRule{
 	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
 	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && !e.Limit.cgroupKind() }, lineMemInfo, false},
 	{"explained_bytes", func(e *Event) bool { return e.Limit.cgroupKind() && e.ExplainedBytes == nil }, lineStats, false},
-	{"unexplained_bytes by counter", func(e *Event) bool { return e.ExplainedBy == byVictims }, lineStats, true},
+	{"holders", func(e *Event) bool { return e.ExplainedBy == byVictims }, lineStats, true},
 	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil && e.Limit.cgroupKind() }, lineStats, false},
 	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil && e.Limit.cgroupKind() }, -1, false},
 	{"time", func(e *Event) bool { return e.Time == "" }, lineStamp, false},

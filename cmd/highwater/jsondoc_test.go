@@ -8,6 +8,7 @@ import (
 
 	"highwater/analyze"
 	"highwater/analyze/compare"
+	"highwater/analyze/oom"
 	"highwater/replay"
 	"highwater/replay/corpus"
 	"highwater/replay/models/published"
@@ -43,6 +44,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		{"diff", sections["diff"], reflect.TypeFor[compare.Diff]()},
 		{"diff --power", sections["diff"], reflect.TypeFor[compare.Power]()},
 		{"history", sections["history"], reflect.TypeFor[historyReport]()},
+		{"oom", sections["oom"], reflect.TypeFor[oom.Report]()},
 		{"recover", base + sections["recover"], reflect.TypeFor[recoverReport]()},
 		{"export", sections["export"], reflect.TypeFor[exportReport]()},
 		{"bench", sections["bench"], reflect.TypeFor[benchReport]()},
