@@ -85,13 +85,21 @@ func (s *Simulator) flush() {
 }
 
 // skipToPartitions puts the followers of a merged batch behind their dispatch: they await the ends
-// of the first job's partitions.
+// of the first job's partitions. What they hold in memory until then, they hold from now on.
 func (s *Simulator) skipToPartitions(first *entity) {
 	s.eachFollower(first, func(f *entity) {
-		for s.prog.steps[f.pc].op != opDispatch {
+		for {
+			st := &s.steps[f.pc]
 			f.pc++
+			switch st.op {
+			case opMemory, opFree:
+				s.memory(st, f, s.nParts+f.job)
+			case opPool:
+				s.poolChange(st, f, s.nParts+f.job)
+			case opDispatch:
+				return
+			}
 		}
-		f.pc++
 	})
 }
 

@@ -195,7 +195,11 @@ func (s *Simulator) retryBudget(id int32) bool {
 // keeps free does not suffice.
 func (s *Simulator) poolChange(st *step, e *entity, id int32) {
 	p := &s.pools[st.class]
-	p.used += st.live * int64(max(e.mult, 1))
+	times := int64(1)
+	if id < s.nParts {
+		times = int64(max(e.mult, 1))
+	}
+	p.used += st.live * times
 	if p.used > p.size {
 		s.levels.live += p.used - p.size
 		s.levels.resident += p.used - p.size

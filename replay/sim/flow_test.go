@@ -25,7 +25,13 @@ func drawFlow(t *rapid.T) *pipeline.Model {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "job seed"), 2))
 	for j := range p.Jobs {
 		m.Jobs = append(m.Jobs, pipeline.Job{Job: j, SubmitNS: 1e6 * (float64(j) + rng.Float64()), Before: []pipeline.Piece{
-			{Segment: pipeline.SegmentDispatch, Stage: trace.StageVerify, SoloNS: 1e6 * (1 + rng.Float64())},
+			{
+				Segment: pipeline.SegmentDispatch, Stage: trace.StageVerify, SoloNS: 1e6 * (1 + rng.Float64()),
+				Buffers: []pipeline.Change{{
+					Event: trace.EventAlloc, Class: "c1", Space: trace.SpaceHost, Capacity: 1 << 19,
+					Resident: 1 << 19,
+				}},
+			},
 		}})
 	}
 	drawLaw(t, m)

@@ -37,11 +37,13 @@ func (h *timerHeap) pop() timer {
 	a := *h
 	top := a[0]
 	n := len(a) - 1
-	last := a[n]
-	a = a[:n]
-	*h = a
-	if n > 0 {
-		sink(a, last)
+	*h = a[:n]
+	switch n {
+	case 0:
+	case 1:
+		a[0] = a[1]
+	default:
+		sink(a[:n], a[n])
 	}
 	return top
 }

@@ -119,12 +119,10 @@ func (s *shares) replace(i uint8, t timer, now float64) {
 	s.at[i] = math.Float64bits(s.since + (c.first-c.clock)*c.inverse)
 }
 
-// next is when the first service ends and in which class; -1 for none before that time. Times are
-// not negative, so they compare as their bits do, for which there are moves without a branch.
-func (s *shares) next(now, before float64) (at float64, which int) {
-	if s.stale {
-		s.settle(now)
-	}
+// next is when the first service ends and in which class, the rates being settled; -1 for none before
+// that time. Times are not negative, so they compare as their bits do, for which there are moves
+// without a branch.
+func (s *shares) next(before float64) (at float64, which int) {
 	least, which := math.Float64bits(before), -1
 	for i, t := range s.at {
 		if t < least {

@@ -62,6 +62,7 @@ const (
 // Simulator runs one model again and again, reusing its memory. It is for one goroutine.
 type Simulator struct {
 	prog     *program
+	steps    []step // the program's
 	policy   pipeline.Policy
 	nParts   int32
 	nJobs    int32
@@ -131,7 +132,7 @@ func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
 			len(p.steps), maxSteps)
 	}
 	s := &Simulator{
-		prog: p, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
+		prog: p, steps: p.steps, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
 		pooled: m.Memory.ScratchPool,
 	}
 	s.nJobs = int32(m.Policy.Jobs)
@@ -215,8 +216,11 @@ func (s *Simulator) loopShared() {
 		if len(s.timers) > 0 {
 			before = s.timers[0].key
 		}
-		at, class := s.shares.next(s.now, before)
-		if math.IsInf(at, 1) {
+		if s.shares.stale {
+			s.shares.settle(s.now)
+		}
+		at, class := s.shares.next(before)
+		if at > math.MaxFloat64 {
 			return
 		}
 		s.now = max(at, s.now)
@@ -235,7 +239,9 @@ func (s *Simulator) event(class int, id int32) {
 	s.stats.Events++
 	s.ended = class
 	s.run(id)
-	s.finish()
+	if s.ended != nothing {
+		s.finish()
+	}
 	if len(s.ready) > 0 {
 		s.drain()
 	}

@@ -107,10 +107,18 @@ func (s *slow) startJobs() {
 		for i := range s.m.Cached {
 			acts = append(acts, slowAct{word: "need", index: i})
 		}
+		var frees []slowAct
 		for _, b := range pool.Before {
+			for _, c := range b.Buffers { // of the tests: allocs at the begin
+				alloc := slowAct{word: "memory", class: c.Class, delta: [3]int64{c.Capacity, c.Resident}}
+				acts = append(acts, alloc)
+				alloc.delta = [3]int64{-c.Capacity, -c.Resident}
+				frees = append(frees, alloc)
+			}
 			acts = append(acts, slowAct{word: "work", stage: b.Stage, left: b.SoloNS})
 		}
-		acts = append(acts, slowAct{word: "dispatch"}, slowAct{word: "await"}, slowAct{word: "job_end"})
+		acts = append(acts, slowAct{word: "dispatch"}, slowAct{word: "await"})
+		acts = append(append(acts, frees...), slowAct{word: "job_end"})
 		job := &slowPart{id: 1 << 20, job: j, acts: acts, worker: -1, mult: 1, isJob: true}
 		s.flow.jobs = append(s.flow.jobs, job)
 		s.todo = append(s.todo, job)
@@ -172,21 +180,29 @@ func (s *slow) amount(name string, p *slowPart) int64 {
 func (s *slow) change(p *slowPart, a slowAct) {
 	if i, ok := s.flow.poolOf[a.class]; ok {
 		pool := &s.flow.pools[i]
-		pool.used += a.delta[0] * p.mult
+		pool.used += a.delta[0] * p.times()
 		if grow := pool.used - pool.size; grow > 0 {
 			s.live += grow
 			s.res += grow
 			pool.size = pool.used
 		}
 	} else {
-		s.live += a.delta[0] * p.mult
-		s.res += a.delta[1] * p.mult
-		s.scratch += a.delta[2] * p.mult
+		s.live += a.delta[0] * p.times()
+		s.res += a.delta[1] * p.times()
+		s.scratch += a.delta[2] * p.times()
 	}
 	s.peaks()
 	if a.delta[0] < 0 {
 		s.makespan = s.now
 	}
+}
+
+// times is for how many jobs a partition's buffers count.
+func (p *slowPart) times() int64 {
+	if p.isJob {
+		return 1
+	}
+	return p.mult
 }
 
 func (s *slow) doFlow(p *slowPart, a slowAct) {
@@ -253,7 +269,12 @@ func (s *slow) flush() {
 	for i, p := range f.batch {
 		p.blocked = s.m.Batch.Merge && i > 0
 		if p.blocked {
-			p.acts = p.acts[len(p.acts)-1:] // its end; the leader's partitions wake it
+			for ; p.acts[0].word != "await"; p.acts = p.acts[1:] {
+				if p.acts[0].word == "memory" {
+					s.change(p, p.acts[0])
+				}
+			}
+			p.acts = p.acts[1:] // the leader's partitions wake it
 			f.leads[f.batch[0].job] = append([]int{p.job}, f.leads[f.batch[0].job]...)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func (s *Simulator) run(id int32) {
 	e := &s.ents[id]
 	for {
-		st := &s.prog.steps[e.pc]
+		st := &s.steps[e.pc]
 		e.pc++
 		switch st.op {
 		case opWork:
@@ -22,7 +22,7 @@ func (s *Simulator) run(id int32) {
 			return
 		case opMemory, opFree:
 			switch {
-			case e.mult > 1:
+			case e.mult > 1 && id < s.nParts:
 				s.memoryTimes(st, e, id)
 			case st.op == opFree:
 				s.free(st)
@@ -54,7 +54,10 @@ func (s *Simulator) ahead(key float64) bool {
 		return false
 	}
 	if len(s.shares.classes) > 0 {
-		if _, which := s.shares.next(s.now, key); which >= 0 {
+		if s.shares.stale {
+			s.shares.settle(s.now)
+		}
+		if _, which := s.shares.next(key); which >= 0 {
 			return false
 		}
 	}

@@ -114,7 +114,7 @@ func (t *tape) resize(s *Simulator, last *trace.BufferEvent, row trace.BufferEve
 
 func (t *tape) change(s *Simulator, st *step, e *entity, id int32) {
 	c := s.prog.changes[st.arg]
-	if e.mult > 1 {
+	if e.mult > 1 && id < s.nParts {
 		c.Capacity *= int64(e.mult)
 		c.Resident *= int64(e.mult)
 	}
