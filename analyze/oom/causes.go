@@ -55,10 +55,28 @@ func (j *judgement) cause() {
 				c.Kind = rule.kind
 			}
 			j.Event.Cause = c
+			j.otherNodes()
 			break
 		}
 	}
 	j.Next = append(j.Next, nextSteps[j.Event.Cause.Kind]...)
+}
+
+// otherNodes adds to a failure of a cpuset or a policy that memory was free elsewhere; where no process
+// is known to fill the nodes, that they are full is the cause.
+func (j *judgement) otherNodes() {
+	l, c := &j.Event.Limit, &j.Event.Cause
+	if l.Kind != LimitCpuset && l.Kind != LimitMempolicy || c.Kind == CauseUnusable || len(j.raw.zones) == 0 || !j.gfp.known {
+		return
+	}
+	if c.Kind == CauseUnknown {
+		*c = Cause{CauseNodeFull, fmt.Sprintf("The nodes allowed (%s) are full: %s of %s free.", orString(string(l.Nodes), "?"),
+			units.Bytes(j.usableSum("free")), size(l.Bytes)), Shown}
+	}
+	if other := j.elsewhere(); other > 64<<20 && !j.complete {
+		c.Sentence += fmt.Sprintf(" On other nodes %s are free.", units.Bytes(other))
+		j.Next = append(j.Next, nextSteps[CauseNodeFull]...)
+	}
 }
 
 func size(n *int64) string {

@@ -22,10 +22,11 @@ const (
 )
 
 // programRule is one kind of message that a program prints when an allocation fails. A line is of the
-// first rule of which it holds one of words and all of also.
+// first rule of which it holds one of words, all of also and none of without.
 type programRule struct {
 	words      []string // in lower case, at least minWord long
 	also       []string
+	without    []string
 	kind       string
 	oom        *bool // whether memory ran out; nil where the message does not decide
 	limit      string
@@ -125,6 +126,25 @@ var programRules = []programRule{
 		read:     readRequested,
 	},
 	{
+		words: []string{"outofmemoryerror"}, also: []string{"java heap space"},
+		kind: CauseHeapLimit, oom: no, confidence: Shown,
+		sentence: "Java's own heap limit was met (-Xmx), not the machine's memory.",
+		next:     "Raise -Xmx below what the machine or cgroup has, or see what the heap holds (-XX:+HeapDumpOnOutOfMemoryError).",
+	},
+	{
+		words: []string{"allowed memory size of"}, also: []string{"exhausted"},
+		kind: CauseHeapLimit, oom: no, confidence: Shown,
+		sentence: "PHP's own limit was met (memory_limit), not the machine's memory.",
+		next:     "Raise memory_limit, or hold less at once.",
+		read:     readPHP,
+	},
+	{
+		words: []string{"oom command not allowed", "circuitbreakingexception"},
+		kind:  CauseHeapLimit, oom: no, confidence: Shown,
+		sentence: "The server's own limit was met (maxmemory of Redis, a circuit breaker of Elasticsearch), not the machine's memory.",
+		next:     "Raise that limit, or store less.",
+	},
+	{
 		words: []string{"java.lang.outofmemoryerror", "gc overhead limit exceeded"},
 		kind:  CauseHeapLimit, oom: no, confidence: Shown,
 		sentence: "Java's own heap limit was met (-Xmx), not the machine's memory.",
@@ -166,7 +186,14 @@ var programRules = []programRule{
 		read:     readDevice,
 	},
 	{
-		words: []string{"rlimit_memlock", "max locked memory", "mlock()", "mlock: ", "mlockall", "failed to mlock", "ulimit -l", "locked-in-memory"},
+		words: []string{"out of memory", "outofmemory"}, also: []string{"cuda"},
+		kind: CauseDevice, oom: no, confidence: Suspected,
+		sentence: "CUDA reports out of memory: that is the GPU's memory, unless the call pins host memory; the kernel's OOM killer has no part in it.",
+		next:     "Lower what is on the device at once (fewer GPU workers, smaller batches), and see who else uses it: nvidia-smi.",
+		read:     readDevice,
+	},
+	{
+		words: []string{"rlimit_memlock", "max locked memory", "mlock()", "mlock: ", "mlockall", "failed to mlock", "failed to lock", "ibv_reg_mr", "ulimit -l", "locked-in-memory"},
 		kind:  CauseMemlock, oom: no, confidence: Shown,
 		sentence: "Not out of memory: the limit on locked memory was met (RLIMIT_MEMLOCK, ulimit -l).",
 		next:     "Raise it: ulimit -l, LimitMEMLOCK= of the service, --ulimit memlock= of the container.",
@@ -235,13 +262,27 @@ var programRules = []programRule{
 	},
 	{
 		words: []string{
-			"std::bad_alloc", "unable to allocate", "memoryerror", "calling malloc()", "malloc failed", "calloc failed",
+			"std::bad_alloc", "outofmemoryexception", "nomemoryerror", "eheap_alloc", "unable to allocate", "calling malloc()", "malloc failed", "calloc failed",
 			"malloc() failed", "failed on request of size", "memory exhausted", "cannot allocate memory",
 			"mmap failed", "failed to allocate", "out of memory allocating", "enomem)", "(enomem", " enomem",
 		},
 		kind: CauseMalloc, confidence: Shown,
 		sentence: "One allocation was refused at once (ENOMEM); nobody was killed. Overcommit, a limit on address space or its sheer size can be the reason, with RAM to spare.",
 		next:     "Compare the size with free memory, ulimit -v, and with CommitLimit in /proc/meminfo where vm.overcommit_memory is 2.",
+		read:     readRequested,
+	},
+	{
+		words: []string{"memoryerror"}, without: []string{"outofmemoryerror"},
+		kind: CauseMalloc, confidence: Shown,
+		sentence: "One allocation was refused at once (MemoryError); nobody was killed. Overcommit, a limit on address space or its sheer size can be the reason, with RAM to spare.",
+		next:     "Compare the size with free memory, ulimit -v, and with CommitLimit in /proc/meminfo where vm.overcommit_memory is 2.",
+		read:     readRequested,
+	},
+	{
+		words: []string{"out of memory"},
+		kind:  CauseMalloc, confidence: Unknown,
+		sentence: "A program says that it is out of memory: its allocation was refused, by the system or by a limit of its own; no kill is in the text.",
+		next:     "Look at the lines before it for the size, and in the kernel log for that moment.",
 		read:     readRequested,
 	},
 }
@@ -253,12 +294,20 @@ func (p *programRule) fits(msg string) bool {
 			return false
 		}
 	}
+	for _, w := range p.without {
+		if hasFold(msg, w) {
+			return false
+		}
+	}
+	if p.kind == CauseMalloc && p.confidence == Unknown { // "out of memory" alone is also prose
+		return p.words[0] != "out of memory" || soundsFailed(strings.ToLower(strings.ReplaceAll(strings.ToLower(msg), "out of memory", "")))
+	}
 	return p.kind != CausePinned && p.kind != CauseMemlock && p.kind != CauseFork && p.kind != CauseMapLimit ||
 		soundsFailed(msg)
 }
 
 // failures are words without which a line that names a call or a limit is no failure.
-var failures = []string{"fail", "error", "out of memory", "cannot", "can't", "unable", "exceed", "refus", "too low", "too small", "denied", "retry"}
+var failures = []string{"fail", "error", "out of memory", "cannot", "can't", "unable", "exceed", "refus", "too low", "too small", "denied", "retry", "fatal", "panic", "abort", "exception"}
 
 func soundsFailed(msg string) bool {
 	for _, f := range failures {
@@ -350,6 +399,15 @@ func readDevice(e *Event, msg string) {
 				e.Numbers[f.name] = n
 			}
 		}
+	}
+}
+
+// readPHP takes the limit and the size asked for: "Allowed memory size of 134217728 bytes exhausted (tried
+// to allocate 20480 bytes)".
+func readPHP(e *Event, msg string) {
+	e.Limit.Bytes = sizeIn(msg, "allowed memory size of ")
+	if n := sizeIn(msg, "tried to allocate "); n != nil {
+		e.Numbers["requested_bytes"] = *n
 	}
 }
 

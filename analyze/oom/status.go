@@ -18,14 +18,16 @@ const (
 
 // What a status line says; the index of ruleWord.rule for kindStatus.
 const (
-	statusField   = iota // "Exit Code: 137", "OOMKilled": true, reason: OOMKilled …
-	statusExit           // "exited with code 137", "exit status 137"
-	statusSignal         // "signal: killed", "status=9/KILL"
-	statusKilled         // a shell's "Killed"
-	statusUnit           // systemd, Slurm, containerd
-	statusEvicted        // the node was low on resource: memory
-	statusMonitor        // YARN and others
-	statusRSS            // "Maximum resident set size (kbytes): …" of time -v
+	statusField     = iota // "Exit Code: 137", "OOMKilled": true, reason: OOMKilled …
+	statusExit             // "exited with code 137", "exit status 137"
+	statusSignal           // "signal: killed", "status=9/KILL"
+	statusKilled           // a shell's "Killed"
+	statusUnit             // systemd, Slurm, containerd
+	statusEvicted          // the node was low on resource: memory
+	statusMonitor          // YARN and others
+	statusContainer        // "Container killed due to memory usage" of ECS, "OOM Killed" of Nomad
+	statusCounter          // "oom_kill 3" of memory.events, memory.oom_control and /proc/vmstat
+	statusRSS              // "Maximum resident set size (kbytes): …" of time -v
 )
 
 // statusWords mark lines about how a process ended.
@@ -46,6 +48,8 @@ var statusWords = []struct {
 	{"low on resource: memory", statusEvicted},
 	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits", statusMonitor},
 	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor}, {"term_memlimit", statusMonitor},
+	{"container killed due to memory usage", statusContainer}, {"oom killed", statusContainer},
+	{"oom_kill ", statusCounter},
 	{"maximum resident set size", statusRSS},
 	{" killed ", statusKilled}, {"killed\n", statusKilled},
 }
@@ -64,6 +68,9 @@ func ended(rule int, msg string) bool {
 	case statusField:
 		_, _, ok := field(msg)
 		return ok || hasFold(msg, "OOMKilled")
+	case statusCounter:
+		n, ok := intAfter(msg, "oom_kill ")
+		return ok && n > 0
 	case statusUnit:
 		return !strings.Contains(msg, "+0x") // a call trace's out_of_memory
 	}
@@ -136,7 +143,7 @@ type ending struct {
 	oomKilled     *bool
 	reason, name  string
 	limit, rss    *int64
-	pid           *int64
+	pid, kills    *int64
 	comm          string
 	finished      string
 	unit, evicted string
@@ -149,7 +156,7 @@ type ending struct {
 func (n *ending) triggers() bool {
 	return n.oomKilled != nil && *n.oomKilled || n.exit != nil && (*n.exit == exitSigkill || *n.exit == -9 || *n.exit == 9) ||
 		n.signal != nil && *n.signal == 9 || strings.EqualFold(n.reason, "OOMKilled") ||
-		n.unit != "" || n.evicted != "" || n.monitor != ""
+		n.unit != "" || n.kills != nil || n.evicted != "" || n.monitor != ""
 }
 
 // endings reads the status lines of one text. Fields of a container stand together; a second reason or
@@ -265,6 +272,14 @@ func (s *endings) sentence(l *line) {
 	case statusUnit:
 		n = s.again(l, false)
 		n.unit = text
+	case statusContainer:
+		n = s.again(l, false)
+		n.reason = "OOMKilled"
+	case statusCounter:
+		n = s.again(l, false)
+		if kills, ok := intAfter(l.msg, "oom_kill "); ok {
+			n.kills = &kills
+		}
 	case statusEvicted:
 		n = s.again(l, false)
 		n.evicted = text
@@ -356,6 +371,12 @@ func (n *ending) judge(e *Event) {
 		e.Next = []string{"Ask for more memory, or lower what the job holds at once."}
 	case oomReason:
 		n.judgeContainer(e, limited)
+	case n.kills != nil:
+		e.OutOfMemory = yes
+		e.Numbers["oom_kills"] = *n.kills
+		e.Cause = Cause{CauseUnit, fmt.Sprintf("The kernel's counter says that it OOM-killed %s; in a cgroup's memory.events that is in this cgroup, whosever limit was met.",
+			count(int(min(*n.kills, 1<<30)), "process", "processes")), Suspected}
+		e.Next = []string{"Fetch the kernel's report of that moment."}
 	case n.unit != "":
 		e.OutOfMemory = yes
 		e.Cause = Cause{CauseUnit, "The kernel OOM-killed a process of this unit; whether the unit's own limit, a parent's or the host's was met stands only in the kernel log.", Suspected}
