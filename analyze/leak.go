@@ -435,7 +435,7 @@ func (p *leakPass) finding(s *Summary, found, rest []growth) Finding {
 			units.Bytes(int64(from)), units.Bytes(int64(to)), units.Bytes(int64(perJob)),
 			p.completed, top.cell.class, stageOr(top.cell.stage)),
 		Evidence: Evidence{Numbers: Numbers{
-			{"growth_bytes_per_job", perJob},
+			{"growth_per_job_bytes", perJob},
 			{"from_bytes", from},
 			{"to_bytes", to},
 			{"completed_jobs", float64(p.completed)},
@@ -475,7 +475,7 @@ func stageOr(stage string) string {
 func leakTable(all []growth) Table {
 	t := Table{
 		Name: "what jobs left behind", Columns: []string{
-			"class", "stage", "kind", "from_bytes", "to_bytes", "growth_bytes_per_job", "buffers",
+			"class", "stage", "kind", "from_bytes", "to_bytes", "growth_per_job_bytes", "buffers",
 		},
 	}
 	for _, g := range all {

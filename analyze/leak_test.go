@@ -61,7 +61,7 @@ func TestLeakNamesClassAndStage(t *testing.T) {
 	if f.Severity != analyze.Error || !strings.Contains(f.Sentence, "class c, allocated in b_g2") {
 		t.Errorf("%s: %q", f.Severity, f.Sentence)
 	}
-	if got := number(t, f, "growth_bytes_per_job"); got < 0.9*each || got > 1.1*each {
+	if got := number(t, f, "growth_per_job_bytes"); got < 0.9*each || got > 1.1*each {
 		t.Errorf("growth of %v a job, want %v", got, each)
 	}
 	if got := number(t, f, "completed_jobs"); got != 20 {
@@ -122,7 +122,7 @@ func TestLeakOfLongRun(t *testing.T) {
 	if len(found) != 1 {
 		t.Fatalf("findings %v, want one", found)
 	}
-	if got := number(t, found[0], "growth_bytes_per_job"); got < 0.9*each || got > 1.1*each {
+	if got := number(t, found[0], "growth_per_job_bytes"); got < 0.9*each || got > 1.1*each {
 		t.Errorf("growth of %v a job, want %v", got, each)
 	}
 }

@@ -129,11 +129,13 @@ func stagger(s *Summary) map[string]string {
 
 // remedies are what can be done, each with what a replay needs to price it.
 func (x *storm) remedies(s *Summary) []Remedy {
-	faster := map[string]float64{x.stage: 1 / x.slowdown}
+	// All its runs are replayed faster, by what those in the windows lost.
+	spent := float64(x.inside)*x.insideNS + float64(x.total-x.inside)*x.outsideNS
+	faster := map[string]float64{x.stage: max(0.01, 1-ratio(x.lostNS, spent))}
 	all := []Remedy{
 		{
 			Text: "Keep the buffers in a pool: their pages are faulted in once. Replayed as " +
-				x.stage + " at the speed it has outside of the window.",
+				x.stage + " without the time that its runs in the windows lost.",
 			Scale: faster,
 		},
 		{

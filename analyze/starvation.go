@@ -231,8 +231,8 @@ func (p *starvePass) finding(s *Summary, span, share float64) Finding {
 	}
 	t := Table{Name: "partitions upstream", Columns: []string{"place", "mean_partitions"}}
 	for place := memory.Budget; place < memory.Pickup; place++ {
-		if v := p.total.byPlace[place]; v > 0 {
-			t.Rows = append(t.Rows, []any{place.String(), v / p.total.ns})
+		if mean := ratio(p.total.byPlace[place], p.total.ns); mean >= 0.01 {
+			t.Rows = append(t.Rows, []any{place.String(), mean})
 		}
 	}
 	f.Evidence.Tables = []Table{t}

@@ -78,6 +78,8 @@ func fraction(name string, v float64) string {
 		return "< 0.001 GiB·s"
 	case strings.HasSuffix(name, "_gib_s"):
 		return analyze.Plain(v) + " GiB·s"
+	case strings.HasSuffix(name, "_bytes_per_s"):
+		return units.FloatBytes(v) + "/s"
 	case strings.HasSuffix(name, "_per_s"):
 		return analyze.Plain(v) + " /s"
 	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
@@ -96,6 +98,7 @@ var unitsOf = []string{
 	"_ns",
 	"_ratio",
 	"_gib_s",
+	"_bytes_per_s",
 	"_per_s",
 	"_partitions",
 	"_buffers",
