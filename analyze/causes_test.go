@@ -163,3 +163,26 @@ func TestSilentOnNonsense(t *testing.T) {
 		t.Errorf("findings %v", found)
 	}
 }
+
+// TestUnevenDevices: all partitions on the first of two devices, whoever proved them.
+func TestUnevenDevices(t *testing.T) {
+	run := func(device func(i int) int) *trace.Trace {
+		var b strings.Builder
+		b.WriteString("source main\nresource gpu_lock/0 kind=lock unit=permit capacity=1 device=0\n" +
+			"resource gpu_lock/1 kind=lock unit=permit capacity=1 device=1\n")
+		for i := range 12 {
+			fmt.Fprintf(&b, "@%d span begin %d stage=prove_start job=0 partition=%d device=%d\n",
+				1000*i+1, i+1, i, device(i))
+			fmt.Fprintf(&b, "@%d span end %d status=ok\n", 1000*i+900, i+1)
+		}
+		return parse(t, b.String())
+	}
+	found, s := only(t, run(func(int) int { return 0 }), "gpu-starvation")
+	if len(found) != 1 || found[0].Check != "uneven_devices" ||
+		!strings.HasPrefix(found[0].Sentence, "Device 1 got 0 ns") {
+		t.Errorf("%+v %v, want device 1 idle", s, found)
+	}
+	if found, _ := only(t, run(func(i int) int { return i % 2 }), "gpu-starvation"); len(found) > 0 {
+		t.Errorf("evenly spread: %v", found)
+	}
+}

@@ -10,13 +10,16 @@ import (
 	"highwater/tracer/trace"
 )
 
-// gpuStarvation finds a GPU side that waits for partitions while there are some upstream.
+// gpuStarvation finds a GPU side that waits for partitions while there are some upstream (check
+// starved), and a device that gets none of the work (check uneven_devices).
 //
 //  1. The GPU side works while a stage_in or prove_start span is open (b_g2 too where it runs under
 //     the lock). Only the time between its first begin and its last end counts.
 //  2. It starves while it does not work and a partition is between admission and its worker.
 //  3. A finding needs min_share of that time, and min_partitions that were started.
-//  4. The place where most partitions were meanwhile says what it waited for.
+//  4. Apart from that, of several devices each must get min_device_share of what an even split of
+//     prove_start's time would give it.
+//  5. The place where most partitions were meanwhile says what it waited for.
 type gpuStarvation struct{}
 
 const starveName = "gpu-starvation"
@@ -38,6 +41,12 @@ func (gpuStarvation) Doc() Doc {
 				Meaning: "idle with work upstream, as a share of the GPU side's time",
 				Source: "rho below 0.6: a fifth idle is the price of a safe margin, two fifths " +
 					"are worth a worker",
+			},
+			{
+				Name: starveName + ".min_device_share", Default: 0.25,
+				Meaning: "a device's share of prove_start's time, over an even split",
+				Source: "the reference system once sent all partitions to the first of its devices: " +
+					"0; uneven devices still get a quarter",
 			},
 			{
 				Name: starveName + ".min_partitions", Default: 8,
@@ -146,14 +155,14 @@ func (p *starvePass) integrate(timeNS int64) {
 	}
 	p.idleNS += dt
 	l := p.in.Memory.Ledger
-	any := false
+	work := false
 	for place := memory.Budget; place < memory.Pickup; place++ {
 		if n := l.At(place).Partitions; n > 0 {
 			p.starved.byPlace[place] += dt * float64(n)
-			any = true
+			work = true
 		}
 	}
-	if any {
+	if work {
 		p.starved.ns += dt
 	}
 }
@@ -167,12 +176,70 @@ func (p *starvePass) Finish(s *Summary, _ *memory.Report) Outcome {
 				"there is", count(int(p.started), "partition")),
 		}
 	}
+	var found []Finding
 	span := float64(p.endNS - p.firstNS)
-	share := ratio(p.total.ns, span)
-	if share < limit("min_share") {
-		return Outcome{}
+	if share := ratio(p.total.ns, span); share >= limit("min_share") {
+		found = append(found, p.finding(s, span, share))
 	}
-	return Outcome{Findings: []Finding{p.finding(s, span, share)}}
+	if f := p.unevenDevices(limit("min_device_share")); f != nil {
+		found = append(found, *f)
+	}
+	return Outcome{Findings: found}
+}
+
+// unevenDevices finds a device that gets hardly any work while others do.
+func (p *starvePass) unevenDevices(least float64) *Finding {
+	devices := max(p.in.facts.setting("devices"), lockDevices(&p.in.Trace.Manifest))
+	if devices < 2 || devices > 1024 {
+		return nil
+	}
+	busy, runs := make([]float64, devices), make([]int64, devices)
+	total := 0.0
+	for _, r := range p.in.facts.of(trace.StageProveStart) {
+		if r.device >= 0 && int64(r.device) < devices {
+			busy[r.device] += float64(r.ownNS)
+			runs[r.device]++
+			total += float64(r.ownNS)
+		}
+	}
+	idlest := 0
+	t := Table{Name: "by device", Columns: []string{"device", "prove_starts", "busy_ns"}}
+	for d := range busy {
+		if busy[d] < busy[idlest] {
+			idlest = d
+		}
+		t.Rows = append(t.Rows, []any{int64(d), runs[d], int64(busy[d])})
+	}
+	share := ratio(busy[idlest]*float64(devices), total)
+	if total == 0 || share >= least {
+		return nil
+	}
+	return &Finding{
+		Check: "uneven_devices", Severity: Warning,
+		Sentence: fmt.Sprintf("Device %d got %s of prove_start out of %s on %d devices: %.0f %% of "+
+			"an even share.", idlest, units.Nanos(int64(busy[idlest])), units.Nanos(int64(total)),
+			devices, 100*share),
+		Remedy: "Look at how partitions are sent to devices: a worker must use the device that it " +
+			"belongs to.",
+		Evidence: Evidence{
+			Numbers: Numbers{
+				{"devices", float64(devices)}, {"idlest_device", float64(idlest)},
+				{"of_even_share_ratio", share},
+			},
+			Tables: []Table{t},
+		},
+	}
+}
+
+// lockDevices is how many devices have a lock of their own.
+func lockDevices(m *trace.Manifest) int64 {
+	n := int64(0)
+	for _, r := range m.Resources {
+		if r.Kind == trace.ResourceLock && r.Device >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // causes says, by place, what the partitions there waited for and how to help it.
@@ -209,7 +276,7 @@ func (p *starvePass) finding(s *Summary, span, share float64) Finding {
 		most = memory.Synthesis
 	}
 	f := Finding{
-		Severity: Warning,
+		Check: "starved", Severity: Warning,
 		Sentence: fmt.Sprintf(
 			"The GPU side was idle for %s of %s (%.0f %%) while partitions were on their way, "+
 				"%s at most at once; most of them were %s.",
