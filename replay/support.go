@@ -49,6 +49,7 @@ func (a *answer) warnings(p *Prediction) (w []string) {
 			"under other settings stages run in other company and take other times")
 	}
 	w = append(w, p.Support.Reasons...)
+	w = append(w, a.figures.starved()...)
 	if p.Rho != nil && math.Abs(*p.Rho-1) < nearOne {
 		w = append(w, fmt.Sprintf("rho is %.2f, near 1: a few per cent in a stage's time decide "+
 			"whether partitions pile up, and the peak depends on the run's length", *p.Rho))

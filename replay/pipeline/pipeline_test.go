@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"highwater/replay/models"
 	"highwater/replay/pipeline"
 	"highwater/tracer/setting"
 )
@@ -56,6 +57,15 @@ func TestParseRefuses(t *testing.T) {
 			"byte_budget: 1.00 KiB is less than the 4.00 MiB that a partition settles at: " +
 				"it could never start",
 		},
+		"open loop":       {"[arrivals]", "[arrivals]\nkind = \"every\"", "interval_ns 0 does not go with kind"},
+		"no hand-off":     {"[admission]", "[admission]\nserial = true", "needs a hand-off channel"},
+		"two ways":        {"[admission]", "[admission]\nno_permit = true\npermit_first = true", "contradicts no_permit"},
+		"endless batch":   {"[batch]\nsize = 0", "[batch]\nsize = 2", "would wait for ever"},
+		"pacer":           {"rate_max = 0.0", "rate_max = 0.1", "a lower clamp lies above"},
+		"lock of nothing": {"[machine]", "[[lock]]\nname = \"l\"\ncapacity = 1\nfrom = \"x\"\nto = \"x\"\n[machine]", `stage "x" has no law`},
+		"lock backwards":  {"[machine]", "[[lock]]\nname = \"l\"\ncapacity = 1\nfrom = \"b_g2\"\nto = \"synthesis\"\n[machine]", "not taken and given once"},
+		"lost in a share": {"memory_bandwidth = 0.0", "memory_bandwidth = 1e-300", "below 1e-6"},
+		"evicts nothing":  {"[machine]", "[[cached]]\nclass = \"srs\"\nspace = \"pinned\"\nbytes = 5\nevictable = true\n[machine]", "none of the budget"},
 		"no syntax":       {"jobs = 4", "jobs = = 4", "line "},
 		"share above one": {"at = 0.02", "at = 1.02", "outside"},
 		"unknown law":     {`law = "scratch_high_water"`, `law = "gut feeling"`, "memory law"},
@@ -138,6 +148,57 @@ func TestRatesConserveWork(t *testing.T) {
 	})
 }
 
+// TestRatesShareBandwidthToo: nobody is above full speed, nothing is used beyond what there is, and
+// who is below full speed is so because something that he uses is used up.
+func TestRatesShareBandwidthToo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "stages")
+		m := pipeline.Machine{
+			CPUs:            rapid.SampledFrom([]float64{0, 1, 4, 64}).Draw(t, "cpus"),
+			MemoryBandwidth: rapid.SampledFrom([]float64{0, 1, 10, 300}).Draw(t, "bandwidth"),
+		}
+		stages, counts, rates := make([]pipeline.Stage, n), make([]int32, n), make([]float64, n)
+		for i := range stages {
+			stages[i] = pipeline.Stage{
+				Parallelism: rapid.SampledFrom([]float64{0, 0.5, 1, 8}).Draw(t, "parallelism"),
+				Weight:      rapid.SampledFrom([]float64{0, 0.5, 2}).Draw(t, "weight"),
+				Bandwidth:   rapid.SampledFrom([]float64{0, 0.3, 5}).Draw(t, "moved"),
+			}
+			counts[i] = int32(rapid.IntRange(0, 5).Draw(t, "count"))
+		}
+		m.Rates(stages, counts, rates)
+		cores, moved := 0.0, 0.0
+		for i := range stages {
+			if rates[i] <= 0 || rates[i] > 1 {
+				t.Fatalf("stage %d goes on at rate %v", i, rates[i])
+			}
+			cores += float64(counts[i]) * rates[i] * stages[i].Parallelism
+			moved += float64(counts[i]) * rates[i] * stages[i].Bandwidth
+		}
+		full := func(used, there float64) bool { return there > 0 && used > there*(1-1e-6) }
+		if full(cores, m.CPUs*(1+2e-6)) || full(moved, m.MemoryBandwidth*(1+2e-6)) {
+			t.Errorf("%v of %v cores and %v of %v GB/s are used", cores, m.CPUs, moved, m.MemoryBandwidth)
+		}
+		for i := range stages {
+			stopped := full(cores, m.CPUs) && stages[i].Parallelism > 0 ||
+				full(moved, m.MemoryBandwidth) && stages[i].Bandwidth > 0
+			if counts[i] > 0 && rates[i] < 1-1e-9 && !stopped {
+				t.Errorf("stage %d goes on at %v although nothing is short", i, rates[i])
+			}
+		}
+	})
+}
+
+func TestPressureSlowsWithoutABound(t *testing.T) {
+	m := pipeline.Machine{}
+	stages := []pipeline.Stage{{Pressure: 1, Sensitivity: 0.1}, {Pressure: 2}}
+	rates := make([]float64, 2)
+	m.Rates(stages, []int32{3, 1}, rates)
+	if want := 1 / (1 + 0.1*4); math.Abs(rates[0]-want) > 1e-12 || rates[1] != 1 {
+		t.Errorf("rates %v, want %v and 1", rates, want)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	text, err := pipeline.Format(pipeline.Example())
 	if err != nil {
@@ -145,6 +206,16 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add("")
+	for _, name := range []string{"cuzk/v1b", "cuzk/v8", "cuzk/v15"} {
+		m, err := models.Load(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if text, err = pipeline.Format(m); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	f.Add("[policy]\njobs = 1")
 	f.Add("name = \"x\"\n[[partition]]\n[[partition.piece]]\nsolo_ns = 1e400")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -31,6 +31,8 @@ func (v *checker) flow(m *Model) {
 	v.word("machine lock_scope", m.Machine.LockScope, LockGPU, LockKernels,
 		LockWorker)
 	v.number("machine memory_bandwidth", m.Machine.MemoryBandwidth, 0, 1e9)
+	v.notTiny("machine memory_bandwidth", m.Machine.MemoryBandwidth)
+	v.notTiny("machine cpus", m.Machine.CPUs)
 	if m.Machine.LockScope == LockWorker && m.Policy.SplitProving {
 		v.bad("split_proving: the lock's scope is the whole worker: it cannot end before b_g2")
 	}
@@ -235,4 +237,14 @@ func (v *checker) stageFlow(s *Stage) {
 	v.number(what+"sensitivity", s.Sensitivity, 0, 1e6)
 	v.number(what+"batch_share", s.BatchShare, 0, 1)
 	v.between(what+"workers", s.Workers, 0, MaxWorkers)
+	v.notTiny(what+"parallelism", s.Parallelism)
+	v.notTiny(what+"weight", s.Weight)
+	v.notTiny(what+"bandwidth", s.Bandwidth)
+}
+
+// notTiny refuses shares so small that dividing by them loses the number.
+func (v *checker) notTiny(what string, x float64) {
+	if x > 0 && x < 1e-6 {
+		v.bad("%s: %g is above 0, but below 1e-6", what, x)
+	}
 }
