@@ -17,11 +17,12 @@ namespace bench {
 }
 
 struct library {
-#define HW_BENCH_FUNCTIONS(F)                                                                             \
-    F(hw_abi_version) F(hw_backend) F(hw_build_info) F(hw_last_error) F(hw_device_describe)               \
-    F(hw_context_create) F(hw_context_destroy) F(hw_context_memory) F(hw_bench) F(hw_host_alloc)          \
-    F(hw_host_free) F(hw_srs_setup) F(hw_srs_destroy) F(hw_prove_start) F(hw_op_field) F(hw_ring_describe) \
-    F(hw_ring_read) F(hw_name) F(hw_context_reset_peaks)
+#define HW_BENCH_FUNCTIONS(F)                                                                      \
+    F(hw_abi_version)                                                                              \
+    F(hw_backend) F(hw_build_info) F(hw_last_error) F(hw_device_describe) F(hw_context_create)     \
+        F(hw_context_destroy) F(hw_context_memory) F(hw_bench) F(hw_host_alloc) F(hw_host_free)    \
+            F(hw_srs_setup) F(hw_srs_destroy) F(hw_prove_start) F(hw_op_field) F(hw_ring_describe) \
+                F(hw_ring_read) F(hw_name) F(hw_context_reset_peaks)
 #define HW_BENCH_DECLARE(name) decltype(&::name) name = nullptr;
     HW_BENCH_FUNCTIONS(HW_BENCH_DECLARE)
 #undef HW_BENCH_DECLARE
@@ -29,8 +30,8 @@ struct library {
     explicit library(const std::string& path) {
         void* so = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!so) die(std::string("load library: ") + dlerror());
-#define HW_BENCH_LOAD(name)                                                                     \
-    name = reinterpret_cast<decltype(name)>(dlsym(so, #name));                                  \
+#define HW_BENCH_LOAD(name)                                                                        \
+    name = reinterpret_cast<decltype(name)>(dlsym(so, #name));                                     \
     if (!name) die(path + " lacks " #name);
         HW_BENCH_FUNCTIONS(HW_BENCH_LOAD)
 #undef HW_BENCH_LOAD

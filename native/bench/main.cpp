@@ -1,5 +1,5 @@
-// Measures the device library by itself, without Go: NTT and MSM by size and profile beside sppark's own,
-// prove_start by size. Text for benchstat on standard output, JSON where asked.
+// Measures the device library by itself, without Go: NTT and MSM by size and profile beside
+// sppark's own, prove_start by size. Text for benchstat on standard output, JSON where asked.
 #include <cstring>
 #include <sstream>
 
@@ -22,14 +22,16 @@ struct options {
     bool sppark = true;
 };
 
-const char usage[] =
-    "highwater-native-bench [--library PATH] [--logs 20,22,24] [--only ntt,msm,prove,upload,setup]\n"
-    "                       [--repeats 5] [--device 0] [--arena BYTES] [--no-sppark] [--json PATH]\n";
+const char usage[] = "highwater-native-bench [--library PATH] [--logs 20,22,24] [--only "
+                     "ntt,msm,prove,upload,setup]\n"
+                     "                       [--repeats 5] [--device 0] [--arena BYTES] "
+                     "[--no-sppark] [--json PATH]\n";
 
 std::vector<uint32_t> numbers(const std::string& text) {
     std::vector<uint32_t> all;
     std::istringstream in(text);
-    for (std::string part; std::getline(in, part, ',');) all.push_back(uint32_t(strtoul(part.c_str(), nullptr, 10)));
+    for (std::string part; std::getline(in, part, ',');)
+        all.push_back(uint32_t(strtoul(part.c_str(), nullptr, 10)));
     return all;
 }
 
@@ -88,7 +90,9 @@ public:
     }
 
 private:
-    bool wants(const char* what) const { return ("," + o_.only + ",").find("," + std::string(what) + ",") != std::string::npos; }
+    bool wants(const char* what) const {
+        return ("," + o_.only + ",").find("," + std::string(what) + ",") != std::string::npos;
+    }
 
     hw_bench_spec spec(uint32_t what, uint32_t lg) const {
         hw_bench_spec s{};
@@ -108,9 +112,12 @@ private:
         lib_.must(lib_.hw_bench(context_, &s, &out), name.c_str());
         result r{name + "/log=" + std::to_string(s.log_size), {out.ns, out.ns + out.repeats}, {}};
         if (s.what == HW_BENCH_MSM) {
-            r.values = {{"window_bits", double(out.msm.window_bits)}, {"digits", double(out.msm.digits)},
-                        {"pairs", double(out.msm.pairs)}, {"xyzz", double(out.msm.xyzz)},
-                        {"rounds", double(out.msm.rounds)}, {"groups", double(out.msm.groups)},
+            r.values = {{"window_bits", double(out.msm.window_bits)},
+                        {"digits", double(out.msm.digits)},
+                        {"pairs", double(out.msm.pairs)},
+                        {"xyzz", double(out.msm.xyzz)},
+                        {"rounds", double(out.msm.rounds)},
+                        {"groups", double(out.msm.groups)},
                         {"scratch_bytes", double(out.msm.scratch_bytes)}};
         }
         to_.add(r);
@@ -118,7 +125,10 @@ private:
     }
 
     void ntt(uint32_t lg) {
-        struct { const char* name; uint32_t order, flags; } kinds[] = {
+        struct {
+            const char* name;
+            uint32_t order, flags;
+        } kinds[] = {
             {"inverse/order=nr", HW_ORDER_NR, HW_NTT_INVERSE},
             {"coset/order=rn", HW_ORDER_RN, HW_NTT_COSET},
             {"inverse_coset/order=nr", HW_ORDER_NR, HW_NTT_INVERSE | HW_NTT_COSET},
@@ -141,10 +151,12 @@ private:
                 hw_bench_spec s = spec(HW_BENCH_MSM, lg);
                 s.group = group;
                 s.profile = profile;
-                const std::string kind = std::string(group == HW_G1 ? "g1" : "g2") + "/scalars=" + profiles[profile];
+                const std::string kind =
+                    std::string(group == HW_G1 ? "g1" : "g2") + "/scalars=" + profiles[profile];
                 one("Msm/by=highwater/group=" + kind, s);
                 s.what = HW_BENCH_SPPARK_MSM;
-                if (o_.sppark && group == HW_G1 && profile == HW_SCALARS_UNIFORM) one("Msm/by=sppark/group=" + kind, s);
+                if (o_.sppark && group == HW_G1 && profile == HW_SCALARS_UNIFORM)
+                    one("Msm/by=sppark/group=" + kind, s);
             }
         }
     }
@@ -170,7 +182,8 @@ private:
     void drain() {
         std::vector<hw_event> events(1 << 14);
         size_t n = 1;
-        while (n) lib_.must(lib_.hw_ring_read(context_, events.data(), events.size(), &n), "read events");
+        while (n)
+            lib_.must(lib_.hw_ring_read(context_, events.data(), events.size(), &n), "read events");
     }
 
     const library& lib_;
@@ -189,8 +202,9 @@ void ratios(const report& r) {
         other.replace(at, strlen("by=highwater"), "by=sppark");
         for (const result& theirs : r.all()) {
             if (theirs.name != other) continue;
-            printf("# %-60s %9.3f ms, sppark %9.3f ms, %.2fx\n", own.name.c_str(), double(own.median()) / 1e6,
-                   double(theirs.median()) / 1e6, double(theirs.median()) / double(own.median()));
+            printf("# %-60s %9.3f ms, sppark %9.3f ms, %.2fx\n", own.name.c_str(),
+                   double(own.median()) / 1e6, double(theirs.median()) / 1e6,
+                   double(theirs.median()) / double(own.median()));
         }
     }
 }

@@ -9,7 +9,9 @@ namespace bench {
 
 namespace {
 
-using fr = struct { uint64_t v[4]; };
+using fr = struct {
+    uint64_t v[4];
+};
 
 uint64_t random_word(uint64_t at) {
     uint64_t x = (at + 1) * 0x9e3779b97f4a7c15ull;
@@ -35,9 +37,14 @@ int64_t now_ns() {
 struct small_values {
     fr of[5];
     small_values(const library& lib, hw_context* context) {
-        fr plain[5] = {{{0, 0, 0, 0}}, {{1, 0, 0, 0}}, {{2, 0, 0, 0}}, {{3, 0, 0, 0}},
-                       {{0xffffffff00000000, 0x53bda402fffe5bfe, 0x3339d80809a1d805, 0x73eda753299d7d48}}};
-        lib.must(lib.hw_op_field(context, HW_FIELD_FR, HW_FIELD_TO_MONT, plain, nullptr, of, 5), "make scalars");
+        fr plain[5] = {
+            {{0, 0, 0, 0}},
+            {{1, 0, 0, 0}},
+            {{2, 0, 0, 0}},
+            {{3, 0, 0, 0}},
+            {{0xffffffff00000000, 0x53bda402fffe5bfe, 0x3339d80809a1d805, 0x73eda753299d7d48}}};
+        lib.must(lib.hw_op_field(context, HW_FIELD_FR, HW_FIELD_TO_MONT, plain, nullptr, of, 5),
+                 "make scalars");
     }
     // A wire of a bit-sliced SHA-256 circuit.
     fr label(uint64_t at) const {
@@ -52,9 +59,11 @@ struct small_values {
 // A vector in the pool or in plain memory.
 class vector_of_fr {
 public:
-    vector_of_fr(const library& lib, hw_context* context, size_t n, bool pinned) : lib_(lib), context_(context) {
+    vector_of_fr(const library& lib, hw_context* context, size_t n, bool pinned)
+        : lib_(lib), context_(context) {
         if (pinned) {
-            lib.must(lib.hw_host_alloc(context, n * sizeof(fr), "bench", -1, -1, &pool_, nullptr), "take pinned memory");
+            lib.must(lib.hw_host_alloc(context, n * sizeof(fr), "bench", -1, -1, &pool_, nullptr),
+                     "take pinned memory");
             data = static_cast<fr*>(pool_);
         } else {
             plain_.reset(new fr[n]);
@@ -111,7 +120,8 @@ private:
 };
 
 void note(result& r, const hw_proof_parts& p, int64_t upload_ns) {
-    const char* names[HW_MSM_COUNT] = {"msm_h_ns", "msm_l_ns", "msm_a_ns", "msm_b_g1_ns", "msm_b_g2_ns"};
+    const char* names[HW_MSM_COUNT] = {"msm_h_ns", "msm_l_ns", "msm_a_ns", "msm_b_g1_ns",
+                                       "msm_b_g2_ns"};
     r.values.emplace_back("ntt_ns", double(p.ntt_end_ns - p.begin_ns));
     r.values.emplace_back("upload_ns", double(upload_ns));
     for (int i = 0; i < HW_MSM_COUNT; i++) {
@@ -126,8 +136,8 @@ void prove(const library& lib, hw_context* context, const prove_spec& spec, repo
     const size_t n = size_t(1) << spec.log_size;
     const small_values values(lib, context);
     key k(lib, context, spec.log_size, spec.b_g2);
-    vector_of_fr a(lib, context, n, spec.pinned), b(lib, context, n, spec.pinned), c(lib, context, n, spec.pinned),
-        w(lib, context, n, spec.pinned);
+    vector_of_fr a(lib, context, n, spec.pinned), b(lib, context, n, spec.pinned),
+        c(lib, context, n, spec.pinned), w(lib, context, n, spec.pinned);
     for (size_t i = 0; i < n; i++) {
         a.data[i] = uniform(3 * i);
         b.data[i] = uniform(3 * i + 1);
@@ -145,8 +155,8 @@ void prove(const library& lib, hw_context* context, const prove_spec& spec, repo
     in.job = in.partition = -1;
     result r;
     r.name = "ProveStart/scalars=" + std::string(spec.label ? "label" : "dense") +
-             "/memory=" + (spec.pinned ? "pinned" : "pageable") + "/b_g2=" + (spec.b_g2 ? "device" : "none") +
-             "/log=" + std::to_string(spec.log_size);
+             "/memory=" + (spec.pinned ? "pinned" : "pageable") +
+             "/b_g2=" + (spec.b_g2 ? "device" : "none") + "/log=" + std::to_string(spec.log_size);
     hw_proof_parts parts{};
     parts.struct_bytes = sizeof parts;
     for (uint32_t i = 0; i <= spec.repeats; i++) {

@@ -1,5 +1,5 @@
-// prove_start on a made-up key of a size: random points, a share of the wires in A and B as in the label
-// circuit, scalars dense or label-like.
+// prove_start on a made-up key of a size: random points, a share of the wires in A and B as in the
+// label circuit, scalars dense or label-like.
 #pragma once
 
 #include "library.h"
@@ -9,9 +9,9 @@ namespace bench {
 
 struct prove_spec {
     uint32_t log_size;
-    bool label;     // label-like scalars; else dense
-    bool pinned;    // vectors from the pool; else plain memory
-    bool b_g2;      // the G2 MSM, too
+    bool label;  // label-like scalars; else dense
+    bool pinned; // vectors from the pool; else plain memory
+    bool b_g2;   // the G2 MSM, too
     uint32_t repeats;
 };
 

@@ -13,7 +13,8 @@ namespace bench {
 struct result {
     std::string name; // Go's form: Msm/group=g1/scalars=uniform/log=22
     std::vector<int64_t> ns;
-    std::vector<std::pair<std::string, double>> values; // further figures, each with its unit in its name
+    // Further figures, each with its unit in its name.
+    std::vector<std::pair<std::string, double>> values;
 
     int64_t median() const {
         std::vector<int64_t> sorted = ns;
@@ -43,15 +44,18 @@ public:
             return;
         }
         fprintf(f, "{\n");
-        for (const auto& [key, text] : facts_) fprintf(f, "  \"%s\": \"%s\",\n", key.c_str(), text.c_str());
+        for (const auto& [key, text] : facts_)
+            fprintf(f, "  \"%s\": \"%s\",\n", key.c_str(), text.c_str());
         fprintf(f, "  \"results\": [");
         for (size_t i = 0; i < results_.size(); i++) {
             const result& r = results_[i];
-            fprintf(f, "%s\n    {\"name\": \"%s\", \"median_ns\": %lld, \"ns\": [", i ? "," : "", r.name.c_str(),
-                    (long long)r.median());
-            for (size_t k = 0; k < r.ns.size(); k++) fprintf(f, "%s%lld", k ? ", " : "", (long long)r.ns[k]);
+            fprintf(f, "%s\n    {\"name\": \"%s\", \"median_ns\": %lld, \"ns\": [", i ? "," : "",
+                    r.name.c_str(), (long long)r.median());
+            for (size_t k = 0; k < r.ns.size(); k++)
+                fprintf(f, "%s%lld", k ? ", " : "", (long long)r.ns[k]);
             fprintf(f, "]");
-            for (const auto& [key, value] : r.values) fprintf(f, ", \"%s\": %.17g", key.c_str(), value);
+            for (const auto& [key, value] : r.values)
+                fprintf(f, ", \"%s\": %.17g", key.c_str(), value);
             fprintf(f, "}");
         }
         fprintf(f, "\n  ]\n}\n");

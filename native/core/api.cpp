@@ -1,4 +1,5 @@
-// The C interface: contexts, events, pinned memory. Keys, proofs and single operations are in groth16/api.cpp.
+// The C interface: contexts, events, pinned memory. Keys, proofs and single operations are in
+// groth16/api.cpp.
 #include "core/api.h"
 
 #include "core/names.h"
@@ -34,10 +35,17 @@ const char* hw_build_info(void) {
 }
 
 const char* hw_status_name(hw_status status) {
-    static const char* const names[] = {"ok", "invalid argument", "no driver", "no device",
-                                        "out of device memory", "out of host memory",
-                                        "out of pinned memory", "device error", "device lost",
-                                        "unsupported", "internal error"};
+    static const char* const names[] = {"ok",
+                                        "invalid argument",
+                                        "no driver",
+                                        "no device",
+                                        "out of device memory",
+                                        "out of host memory",
+                                        "out of pinned memory",
+                                        "device error",
+                                        "device lost",
+                                        "unsupported",
+                                        "internal error"};
     const size_t n = sizeof names / sizeof names[0];
     return status >= 0 && size_t(status) < n ? names[status] : "unknown status";
 }
@@ -54,7 +62,8 @@ hw_status hw_device_count(uint32_t* count) {
 hw_status hw_device_describe(int32_t device, hw_device_info* out) {
     return guarded(nullptr, [&] {
         hw_device_info info = in_struct(out, "describe device: null pointer or struct_bytes unset");
-        need(device >= 0 && uint32_t(device) < rt::device_count(), "describe device: no such device");
+        need(device >= 0 && uint32_t(device) < rt::device_count(),
+             "describe device: no such device");
         info = hw_device_info{};
         info.device = device;
         rt::describe(device, info);
@@ -66,7 +75,8 @@ hw_status hw_context_create(const hw_config* config, hw_context** out) {
     return guarded(nullptr, [&] {
         need(out, "create context: null pointer");
         *out = nullptr;
-        *out = new hw_context(in_struct(config, "create context: no config, or its struct_bytes unset"));
+        *out = new hw_context(
+            in_struct(config, "create context: no config, or its struct_bytes unset"));
     });
 }
 
@@ -125,10 +135,12 @@ hw_status hw_host_free(hw_context* context, void* pointer) {
     });
 }
 
-hw_status hw_host_register(hw_context* context, void* pointer, uint64_t bytes, const char* class_name,
-                           int32_t job, int32_t partition, uint64_t* buffer_id) {
+hw_status hw_host_register(hw_context* context, void* pointer, uint64_t bytes,
+                           const char* class_name, int32_t job, int32_t partition,
+                           uint64_t* buffer_id) {
     return guarded(context, [&] {
-        need(context && pointer && bytes && class_name, "register host memory: null pointer or no bytes");
+        need(context && pointer && bytes && class_name,
+             "register host memory: null pointer or no bytes");
         context->host_register(pointer, bytes, class_name, owner{job, partition}, buffer_id);
     });
 }

@@ -5,7 +5,8 @@
 namespace highwater {
 
 arena::arena(void* base, uint64_t bytes, uint64_t alignment)
-    : base_(static_cast<char*>(base)), bytes_(bytes / alignment * alignment), alignment_(alignment) {
+    : base_(static_cast<char*>(base)), bytes_(bytes / alignment * alignment),
+      alignment_(alignment) {
     if (bytes_) blocks_[0] = {bytes_, state::free, none};
 }
 

@@ -1,8 +1,9 @@
-// An arena cuts one range of memory into blocks: best fit, coalescing, no memory of its own in the range.
+// An arena cuts one range of memory into blocks: best fit, coalescing, no memory of its own in the
+// range.
 //
-// A block freed by a lane may still be in use by work on that lane's stream. It can go to the same lane
-// at once, since the stream keeps the order, and to others once the lane has settled (its stream was waited
-// for). Blocks that belong to no lane (lane `none`) are free for all at once.
+// A block freed by a lane may still be in use by work on that lane's stream. It can go to the same
+// lane at once, since the stream keeps the order, and to others once the lane has settled (its
+// stream was waited for). Blocks that belong to no lane (lane `none`) are free for all at once.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +36,18 @@ public:
 
 private:
     enum class state { free, used, waiting }; // waiting: freed by `lane`, not settled
-    struct block { uint64_t bytes; state is; uint32_t lane; };
+    struct block {
+        uint64_t bytes;
+        state is;
+        uint32_t lane;
+    };
     using blocks = std::map<uint64_t, block>; // by offset; they cover the range
 
     // The run of blocks that the lane could use as one, from `first` on.
-    struct run { blocks::const_iterator end; uint64_t bytes; };
+    struct run {
+        blocks::const_iterator end;
+        uint64_t bytes;
+    };
     run run_at(blocks::const_iterator first, uint32_t lane) const;
     void absorb(blocks::iterator it);
 

@@ -10,21 +10,24 @@ namespace highwater {
 
 namespace {
 
-constexpr uint64_t driver_granule = 2 << 20; // the driver gives device memory in pieces of this size
+// The driver gives device memory in pieces of this size.
+constexpr uint64_t driver_granule = 2 << 20;
 constexpr uint32_t default_lanes = 2, max_lanes = 64;
 constexpr uint32_t default_ring = 1 << 16, max_ring = 1 << 24;
 
 hw_config checked(hw_config c) {
     if (c.lanes == 0) c.lanes = default_lanes;
     if (c.ring_records == 0) c.ring_records = default_ring;
-    if (c.lanes > max_lanes) throw failure(HW_INVALID_ARGUMENT, "create context: more than 64 lanes");
+    if (c.lanes > max_lanes)
+        throw failure(HW_INVALID_ARGUMENT, "create context: more than 64 lanes");
     if (c.ring_records & (c.ring_records - 1) || c.ring_records > max_ring) {
-        throw failure(HW_INVALID_ARGUMENT, "create context: ring_records is no power of two up to 2^24");
+        throw failure(HW_INVALID_ARGUMENT,
+                      "create context: ring_records is no power of two up to 2^24");
     }
     uint32_t devices = rt::device_count();
     if (c.device < 0 || uint32_t(c.device) >= devices) {
-        throw failure(HW_NO_DEVICE, "create context: device " + std::to_string(c.device) + " asked for, " +
-                                        std::to_string(devices) + " found");
+        throw failure(HW_NO_DEVICE, "create context: device " + std::to_string(c.device) +
+                                        " asked for, " + std::to_string(devices) + " found");
     }
     return c;
 }
@@ -68,7 +71,8 @@ void context::give_back() noexcept {
         }
     }
     if (context_id_) {
-        log_.put(HW_EVENT_FREE, name_number("context"), false, context_id_, context_bytes_, owner{});
+        log_.put(HW_EVENT_FREE, name_number("context"), false, context_id_, context_bytes_,
+                 owner{});
     }
     arena_.reset();
     pool_.reset();
@@ -83,7 +87,8 @@ void context::take_pool() {
     pool_base_ = rt::pinned_alloc(staging + config_.pinned_pool_bytes);
     char* base = static_cast<char*>(pool_base_);
     log_.put(HW_EVENT_ALLOC, name_number("pinned_staging"), true, log_.next_id(), staging, owner{});
-    pool_ = std::make_unique<heap>(log_, "pinned_pool", true, base + staging, config_.pinned_pool_bytes);
+    pool_ = std::make_unique<heap>(log_, "pinned_pool", true, base + staging,
+                                   config_.pinned_pool_bytes);
     for (uint32_t i = 0; i < config_.lanes; i++) {
         lanes_.push_back(std::make_unique<lane>(*this, i, base + i * lane::staging_bytes));
         free_lanes_.push_back(lanes_.back().get());
@@ -99,22 +104,23 @@ void context::take_arena() {
     want = (want + driver_granule - 1) / driver_granule * driver_granule;
     if (want > free) {
         std::ostringstream text;
-        text << "create context: arena of " << want << " bytes wanted, device " << config_.device << " has "
-             << free << " bytes free";
+        text << "create context: arena of " << want << " bytes wanted, device " << config_.device
+             << " has " << free << " bytes free";
         throw failure(HW_OUT_OF_DEVICE_MEMORY, text.str());
     }
     arena_base_ = rt::device_alloc(want);
     arena_ = std::make_unique<heap>(log_, "d_arena", false, arena_base_, want);
 }
 
-// Code, tables, streams, events and what the driver keeps for itself, by the driver's own figures. Another
-// process that takes or gives back memory of the device meanwhile would be counted in.
+// Code, tables, streams, events and what the driver keeps for itself, by the driver's own figures.
+// Another process that takes or gives back memory of the device meanwhile would be counted in.
 void context::measure_context() {
     rt::memory now = rt::driver_memory(config_.device);
     if (!now.known || !base_.known) return;
     uint64_t arena = arena_->now().bytes;
     if (now.used < base_.used + arena) return;
     context_bytes_ = now.used - base_.used - arena;
+    if (!context_bytes_) return; // another context of this process has taken it all
     context_id_ = log_.next_id();
     log_.put(HW_EVENT_ALLOC, name_number("context"), false, context_id_, context_bytes_, owner{});
 }
@@ -197,8 +203,9 @@ void context::free_resident(void* data) noexcept {
 void context::throw_out_of_memory(uint64_t wanted, const char* cls, uint32_t lane) {
     heap::figures now = arena_->now(lane);
     std::ostringstream text;
-    text << "out of device memory: " << wanted << " bytes for " << cls << " wanted, arena of " << now.bytes
-         << " bytes has " << now.bytes - now.used << " free, largest block " << now.largest;
+    text << "out of device memory: " << wanted << " bytes for " << cls << " wanted, arena of "
+         << now.bytes << " bytes has " << now.bytes - now.used << " free, largest block "
+         << now.largest;
     throw failure(HW_OUT_OF_DEVICE_MEMORY, text.str());
 }
 
@@ -211,8 +218,7 @@ void context::count_operation(const char* what) {
 
 void context::saw_clock_error(int64_t ns) {
     int64_t seen = clock_error_.load();
-    while (ns > seen && !clock_error_.compare_exchange_weak(seen, ns)) {
-    }
+    while (ns > seen && !clock_error_.compare_exchange_weak(seen, ns)) {}
 }
 
 void context::check_lost() const {

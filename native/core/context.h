@@ -53,8 +53,15 @@ public:
     void check_lost() const;
 
 private:
-    struct pinned { uint64_t bytes, id; uint16_t cls; owner who; };
-    struct waiting { uint64_t id; owner who; };
+    struct pinned {
+        uint64_t bytes, id;
+        uint16_t cls;
+        owner who;
+    };
+    struct waiting {
+        uint64_t id;
+        owner who;
+    };
 
     uint64_t staging_bytes() const { return config_.lanes * lane::staging_bytes; }
     void take_arena();
@@ -65,7 +72,7 @@ private:
     hw_config config_;
     ring ring_;
     recorder log_;
-    rt::memory base_{};        // before anything of this context
+    rt::memory base_{}; // before anything of this context
     uint64_t context_bytes_ = 0, context_id_ = 0;
     void* arena_base_ = nullptr;
     void* pool_base_ = nullptr;

@@ -8,8 +8,8 @@ namespace {
 constexpr uint64_t device_alignment = 256, host_alignment = 4096;
 }
 
-void recorder::put(uint16_t kind, uint16_t name, bool on_host, uint64_t id, uint64_t bytes, owner who,
-                   uint64_t arg) {
+void recorder::put(uint16_t kind, uint16_t name, bool on_host, uint64_t id, uint64_t bytes,
+                   owner who, uint64_t arg) {
     if (!on()) return;
     hw_event e{};
     e.time_ns = clock_ns();
@@ -33,7 +33,8 @@ heap::heap(recorder& log, const char* name, bool on_host, void* base, uint64_t b
 }
 
 heap::~heap() {
-    for (auto& [data, h] : held_) log_.put(HW_EVENT_FREE, h.cls, on_host_, h.id, h.bytes, h.who, id_);
+    for (auto& [data, h] : held_)
+        log_.put(HW_EVENT_FREE, h.cls, on_host_, h.id, h.bytes, h.who, id_);
     if (arena_.bytes()) log_.put(HW_EVENT_FREE, name_, on_host_, id_, arena_.bytes(), owner{});
 }
 

@@ -54,7 +54,11 @@ public:
     void reset_peak();
 
 private:
-    struct held { uint64_t bytes, id; uint16_t cls; owner who; };
+    struct held {
+        uint64_t bytes, id;
+        uint16_t cls;
+        owner who;
+    };
     recorder& log_;
     const bool on_host_;
     const uint16_t name_;

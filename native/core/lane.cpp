@@ -8,9 +8,10 @@
 namespace highwater {
 
 namespace {
-constexpr size_t max_events = 1 << 14; // of a lane between two syncs; further spans are lost, and counted
+// Of a lane between two syncs; further spans are lost, and counted.
+constexpr size_t max_events = 1 << 14;
 constexpr int anchor_tries = 3;
-}
+} // namespace
 
 lane::lane(context& of, uint32_t index, void* staging) : of_(of), index_(index), staging_(staging) {
     compute_ = rt::make_stream();
@@ -155,8 +156,8 @@ void lane::sync() {
     flush();
 }
 
-// Finds the host's time of an event: the stream is idle, so it happens between two readings of the clock.
-// The closest of a few pairs bounds the error.
+// Finds the host's time of an event: the stream is idle, so it happens between two readings of the
+// clock. The closest of a few pairs bounds the error.
 void lane::set_anchor() {
     int64_t best = INT64_MAX;
     for (int i = 0; i < anchor_tries; i++) {

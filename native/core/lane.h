@@ -1,19 +1,23 @@
-// A lane is what one call holds of the device while it runs: a compute stream, a copy stream, memory of
-// the arena, and the records of what it did there. Device code that allocates or launches gets a lane and
-// touches nothing else of the context. Only one thread uses a lane at a time.
+// A lane is what one call holds of the device while it runs: a compute stream, a copy stream,
+// memory of the arena, and the records of what it did there. Device code that allocates or launches
+// gets a lane and touches nothing else of the context. Only one thread uses a lane at a time.
 //
 //     void msm(lane& on, …) {
-//         on.begin_op("msm");                                   // a span; later attributes and kernels are its
-//         auto keys = on.alloc<uint32_t>(n, "d_scratch");       // of the arena; freed at the end of its scope
-//         { span k(on, "sort"); sort<<<…, stream(on)>>>(…); }   // recorded with CUDA events, if recording is on
-//         on.sync();                                            // waits, checks, resolves the events' times
+// A span; later attributes and kernels are its.
+//         on.begin_op("msm");
+// Of the arena; freed at the end of its scope.
+//         auto keys = on.alloc<uint32_t>(n, "d_scratch");
+//         { span k(on, "sort"); sort<<<…, stream(on)>>>(…); }   // recorded with CUDA events, if
+//         recording is on
+// Waits, checks, resolves the events' times.
+//         on.sync();
 //         on.attribute("window_bits", c);
 //         on.end_op();
 //     }
 //
-// Order: a buffer may be freed while the lane's own compute stream still works on it, and given out again
-// to the same lane at once, since the stream keeps the order. It becomes free for other lanes only when
-// this lane has synchronised (sync, or its end).
+// Order: a buffer may be freed while the lane's own compute stream still works on it, and given out
+// again to the same lane at once, since the stream keeps the order. It becomes free for other lanes
+// only when this lane has synchronised (sync, or its end).
 #pragma once
 
 #include <cstddef>
@@ -31,12 +35,12 @@ class context;
 class lane;
 
 namespace rt {
-struct stream;  // a CUDA stream; on the twin, nothing
-struct event;   // a CUDA event with timing; on the twin, a time
+struct stream; // a CUDA stream; on the twin, nothing
+struct event;  // a CUDA event with timing; on the twin, a time
 } // namespace rt
 
-// Device memory of a lane, freed when it goes out of scope. T must be trivial; memory is 256-byte aligned
-// and not zeroed.
+// Device memory of a lane, freed when it goes out of scope. T must be trivial; memory is 256-byte
+// aligned and not zeroed.
 template <class T> class device_array {
 public:
     device_array() = default;
@@ -73,7 +77,7 @@ public:
     lane& operator=(const lane&) = delete;
 
     context& of() const { return of_; }
-    int device() const;                 // CUDA's number of the device
+    int device() const; // CUDA's number of the device
     uint32_t index() const { return index_; }
     rt::stream* compute() const { return compute_; }
     rt::stream* copies() const { return copies_; }
@@ -85,14 +89,15 @@ public:
     template <class T> device_array<T> alloc(size_t n, const char* cls) {
         return device_array<T>(this, static_cast<T*>(alloc_bytes(n * sizeof(T), cls)), n);
     }
-    // The largest alloc that would succeed now, and the bound that the settings put on an MSM's scratch
-    // (never above largest_free).
+    // The largest alloc that would succeed now, and the bound that the settings put on an MSM's
+    // scratch (never above largest_free).
     uint64_t largest_free() const;
     uint64_t scratch_limit() const;
     // Most bytes that this lane held since its call began.
     uint64_t peak_bytes() const { return peak_; }
 
-    // A page of pinned host memory of this lane, for small results; nothing else uses it during a call.
+    // A page of pinned host memory of this lane, for small results; nothing else uses it during a
+    // call.
     static constexpr size_t staging_bytes = 1 << 20;
     void* staging() const { return staging_; }
 
@@ -104,7 +109,8 @@ public:
     // Makes `later` wait for all that is on `earlier` now.
     void order(rt::stream* earlier, rt::stream* later);
 
-    // A point in a stream's time: stamp now, ask after the next sync. Works with recording off, too.
+    // A point in a stream's time: stamp now, ask after the next sync. Works with recording off,
+    // too.
     size_t stamp(rt::stream* on);
     int64_t stamp_ns(size_t stamp) const { return stamps_.at(stamp).ns; }
 
@@ -117,7 +123,8 @@ public:
     void begin_kernel(const char* name, rt::stream* on);
     void end_kernel(rt::stream* on); // throws what the launches failed with
 
-    // Waits for both streams, throws what they failed with, and puts all finished spans in the ring.
+    // Waits for both streams, throws what they failed with, and puts all finished spans in the
+    // ring.
     void sync();
 
     // Begins and ends a call: context::acquire and release do. end_call waits for the streams.
@@ -126,14 +133,20 @@ public:
     owner who() const { return owner_; }
 
 private:
-    // One record whose time is known once its event has happened; without an event it takes the time of
-    // the record before it.
+    // One record whose time is known once its event has happened; without an event it takes the
+    // time of the record before it.
     struct mark {
         hw_event record;
         rt::event* event;
     };
-    struct open { uint64_t id; uint16_t name; };
-    struct stamped { rt::event* event; int64_t ns; };
+    struct open {
+        uint64_t id;
+        uint16_t name;
+    };
+    struct stamped {
+        rt::event* event;
+        int64_t ns;
+    };
 
     rt::event* take_event(rt::stream* on);
     void add_mark(uint16_t kind, const open& span, rt::stream* on, uint64_t bytes, uint64_t arg);
@@ -156,7 +169,7 @@ private:
     std::vector<mark> marks_;
     std::vector<stamped> stamps_;
     std::vector<open> ops_, kernels_;
-    rt::event* anchor_ = nullptr;    // happened at anchor_ns_
+    rt::event* anchor_ = nullptr; // happened at anchor_ns_
     int64_t anchor_ns_ = 0;
 };
 

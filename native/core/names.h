@@ -1,6 +1,6 @@
-// Numbers for the words in events: classes of buffers, names of kernels, operations, attributes. A word
-// keeps its number for the process's life; there are few of them, all literals of this library or classes
-// that a caller chose.
+// Numbers for the words in events: classes of buffers, names of kernels, operations, attributes. A
+// word keeps its number for the process's life; there are few of them, all literals of this library
+// or classes that a caller chose.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The event ring: bounded, many producers, one consumer, no locks. A producer claims a cell with one
-// compare-and-swap, fills it and publishes it; when no cell is free the record is counted as dropped and the
-// producer goes on. (Vyukov's bounded queue; a cell's turn counts laps.)
+// The event ring: bounded, many producers, one consumer, no locks. A producer claims a cell with
+// one compare-and-swap, fills it and publishes it; when no cell is free the record is counted as
+// dropped and the producer goes on. (Vyukov's bounded queue; a cell's turn counts laps.)
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace highwater {
 
-int64_t clock_ns();      // CLOCK_MONOTONIC
+int64_t clock_ns();       // CLOCK_MONOTONIC
 uint32_t thread_number(); // the kernel's tid of this thread
 
 class ring {

@@ -1,5 +1,5 @@
-// The device's driver, as the context needs it: implemented by native/cuda/runtime.cu over CUDA, and by
-// native/cpu/runtime.cpp over host memory. Everything throws failure.
+// The device's driver, as the context needs it: implemented by native/cuda/runtime.cu over CUDA,
+// and by native/cpu/runtime.cpp over host memory. Everything throws failure.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct memory {
 };
 memory driver_memory(int device);
 
-// Makes the device's context, loads the code, builds the NTT's tables; once a process and device, more
-// calls count. close undoes nothing that another open holds; the driver's context stays.
+// Makes the device's context, loads the code, builds the NTT's tables; once a process and device,
+// more calls count. close undoes nothing that another open holds; the driver's context stays.
 void open(int device);
 // Makes the device current for this thread.
 void use(int device);

@@ -117,7 +117,8 @@ template <class G> std::vector<affine_of<G>> table_of(const void* base) {
     return table;
 }
 
-template <class G> void fixed_base_of(const void* base, const void* d_scalars, void* d_out, uint64_t n) {
+template <class G>
+void fixed_base_of(const void* base, const void* d_scalars, void* d_out, uint64_t n) {
     const std::vector<affine_of<G>> table = table_of<G>(base);
     for (uint64_t i = 0; i < n; i++) {
         fr_t s = static_cast<const fr_t*>(d_scalars)[i];
@@ -138,7 +139,8 @@ void msm(lane& on, const msm_input& in, void* out, hw_msm_stats* stats) {
     msm_of<g1>(on, in, out, *stats);
 }
 
-void fixed_base(lane& on, uint32_t group, const void* base, const void* d_scalars, void* d_out, uint64_t n) {
+void fixed_base(lane& on, uint32_t group, const void* base, const void* d_scalars, void* d_out,
+                uint64_t n) {
     span timed(on, "fixed_base");
     if (group == HW_G2) return fixed_base_of<g2>(base, d_scalars, d_out, n);
     fixed_base_of<g1>(base, d_scalars, d_out, n);

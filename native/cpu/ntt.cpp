@@ -1,5 +1,5 @@
-// The twin's transforms: radix 2, one thread. Gentleman-Sande takes natural order to bit-reversed, Cooley-
-// Tukey back, as on the device.
+// The twin's transforms: radix 2, one thread. Gentleman-Sande takes natural order to bit-reversed,
+// Cooley- Tukey back, as on the device.
 #include <vector>
 
 #include "core/mathematics.h"
@@ -23,7 +23,8 @@ fr_t power(fr_t base, uint64_t exponent) {
 // 7^((r-1)/2^32), a root of unity of order 2^32; its square root of order 2^lg.
 fr_t root_of_unity(uint32_t lg) {
     static const fr_t top = [] {
-        const uint64_t odd[4] = {0xfffe5bfeffffffffull, 0x09a1d80553bda402ull, 0x299d7d483339d808ull, 0x73eda753};
+        const uint64_t odd[4] = {0xfffe5bfeffffffffull, 0x09a1d80553bda402ull,
+                                 0x299d7d483339d808ull, 0x73eda753};
         fr_t result = fr_t::one(), base = fr_t(uint64_t(7));
         for (int bit = 0; bit < 223; bit++) {
             if (odd[bit / 64] >> (bit % 64) & 1) result *= base;

@@ -1,5 +1,5 @@
-// The twin's driver: two devices whose memory is host memory. Work is done when it is enqueued, so that
-// streams hold nothing and events are times.
+// The twin's driver: two devices whose memory is host memory. Work is done when it is enqueued, so
+// that streams hold nothing and events are times.
 #include "core/runtime.h"
 
 #include <atomic>
@@ -25,7 +25,8 @@ struct event {
 namespace {
 
 constexpr int devices = 2;
-constexpr uint64_t device_bytes = uint64_t(4) << 30; // address space: pages come when they are touched
+// Address space: pages come when they are touched.
+constexpr uint64_t device_bytes = uint64_t(4) << 30;
 constexpr uint64_t context_bytes = uint64_t(1) << 20; // what opening a device takes, once
 constexpr uint64_t stream_bytes = uint64_t(64) << 10;
 
@@ -37,7 +38,10 @@ struct device_t {
 struct driver {
     device_t device[devices];
     std::mutex lock;
-    struct block { uint64_t bytes; int device; };
+    struct block {
+        uint64_t bytes;
+        int device;
+    };
     std::unordered_map<void*, block> blocks;
 };
 
@@ -49,7 +53,8 @@ driver& the() {
 thread_local int current = 0;
 
 void* map(uint64_t bytes) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
     return p;
 }
@@ -94,7 +99,8 @@ void* device_alloc(uint64_t bytes) {
     std::lock_guard<std::mutex> hold(d.lock);
     if (bytes > free_bytes()) {
         throw failure(HW_OUT_OF_DEVICE_MEMORY, "out of device memory: " + std::to_string(bytes) +
-                                                   " bytes wanted, " + std::to_string(free_bytes()) + " free");
+                                                   " bytes wanted, " +
+                                                   std::to_string(free_bytes()) + " free");
     }
     void* p = map(bytes);
     d.blocks[p] = {bytes, current};

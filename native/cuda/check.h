@@ -34,14 +34,18 @@ inline bool sticky(cudaError_t e) {
 inline hw_status status_of(cudaError_t e) {
     if (sticky(e)) return HW_DEVICE_LOST;
     switch (e) {
-    case cudaErrorMemoryAllocation: return HW_OUT_OF_DEVICE_MEMORY;
+    case cudaErrorMemoryAllocation:
+        return HW_OUT_OF_DEVICE_MEMORY;
     case cudaErrorInsufficientDriver:
     case cudaErrorInitializationError:
-    case cudaErrorSystemDriverMismatch: return HW_NO_DRIVER;
+    case cudaErrorSystemDriverMismatch:
+        return HW_NO_DRIVER;
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
-    case cudaErrorNoKernelImageForDevice: return HW_NO_DEVICE;
-    default: return HW_DEVICE_ERROR;
+    case cudaErrorNoKernelImageForDevice:
+        return HW_NO_DEVICE;
+    default:
+        return HW_DEVICE_ERROR;
     }
 }
 

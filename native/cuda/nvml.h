@@ -1,5 +1,5 @@
-// The driver's figures of a device's memory, from NVML where it is there. Unlike cudaMemGetInfo it needs
-// no context, so that what a context takes can be measured.
+// The driver's figures of a device's memory, from NVML where it is there. Unlike cudaMemGetInfo it
+// needs no context, so that what a context takes can be measured.
 #pragma once
 
 #include "core/runtime.h"

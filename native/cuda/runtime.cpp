@@ -25,7 +25,8 @@ constexpr uint64_t huge_page = 2 << 20;
 
 cudaEvent_t event_of(event* e) { return reinterpret_cast<cudaEvent_t>(e); }
 
-// Loads all code when a context is made, not at a kernel's first launch, where it would stop the others.
+// Loads all code when a context is made, not at a kernel's first launch, where it would stop the
+// others.
 void load_eagerly() { setenv("CUDA_MODULE_LOADING", "EAGER", 0); }
 
 uint64_t huge_pages(uint64_t bytes) { return (bytes + huge_page - 1) / huge_page * huge_page; }
@@ -37,8 +38,10 @@ const char* backend_name() { return "cuda"; }
 std::string build_info() {
     int runtime = 0;
     (void)cudaRuntimeGetVersion(&runtime);
-    return "highwater native, CUDA " + std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10) +
-           ", sm_" HW_CUDA_ARCH_TEXT "; sppark " HW_SPPARK_VERSION ", blst " HW_BLST_VERSION "; host compiler " __VERSION__;
+    return "highwater native, CUDA " + std::to_string(runtime / 1000) + "." +
+           std::to_string(runtime % 1000 / 10) +
+           ", sm_" HW_CUDA_ARCH_TEXT "; sppark " HW_SPPARK_VERSION ", blst " HW_BLST_VERSION
+           "; host compiler " __VERSION__;
 }
 
 uint32_t device_count() {
@@ -59,15 +62,17 @@ void describe(int device, hw_device_info& out) {
     snprintf(out.name, sizeof out.name, "%.90s", p.name);
     const unsigned char* u = reinterpret_cast<const unsigned char*>(p.uuid.bytes);
     snprintf(out.uuid, sizeof out.uuid,
-             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3],
-             u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+             u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+             u[15]);
     out.total_bytes = p.totalGlobalMem;
     out.l2_bytes = uint64_t(p.l2CacheSize);
     out.compute_major = uint32_t(p.major);
     out.compute_minor = uint32_t(p.minor);
     out.multiprocessors = uint32_t(p.multiProcessorCount);
     int khz = 0, driver = 0, runtime = 0;
-    if (cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device) == cudaSuccess) out.clock_mhz = uint32_t(khz / 1000);
+    if (cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device) == cudaSuccess)
+        out.clock_mhz = uint32_t(khz / 1000);
     check(cudaDriverGetVersion(&driver), "ask for the driver's version");
     check(cudaRuntimeGetVersion(&runtime), "ask for the runtime's version");
     out.driver_version = uint32_t(driver);
@@ -82,10 +87,12 @@ memory driver_memory(int device) {
 
 void open(int device) {
     int major = 0;
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for compute capability");
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+          "ask for compute capability");
     if (major < least_major) {
-        throw failure(HW_NO_DEVICE, "device " + std::to_string(device) + " has compute capability " +
-                                        std::to_string(major) + ".x; this library needs 9.0");
+        throw failure(HW_NO_DEVICE, "device " + std::to_string(device) +
+                                        " has compute capability " + std::to_string(major) +
+                                        ".x; this library needs 9.0");
     }
     use(device);
     check(cudaFree(nullptr), "create the device's context");
@@ -106,7 +113,8 @@ void* device_alloc(uint64_t bytes) {
     if (e == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         throw failure(HW_OUT_OF_DEVICE_MEMORY, "out of device memory: " + std::to_string(bytes) +
-                                                   " bytes wanted, " + std::to_string(free_bytes()) + " free");
+                                                   " bytes wanted, " +
+                                                   std::to_string(free_bytes()) + " free");
     }
     check(e, "allocate device memory");
     return p;
@@ -119,9 +127,11 @@ void device_free(void* p) noexcept { (void)cudaFree(p); }
 void* pinned_alloc(uint64_t bytes) {
     bytes = huge_pages(bytes);
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) throw failure(HW_OUT_OF_HOST_MEMORY, "map " + std::to_string(bytes) + " bytes to pin");
+    if (p == MAP_FAILED)
+        throw failure(HW_OUT_OF_HOST_MEMORY, "map " + std::to_string(bytes) + " bytes to pin");
     (void)madvise(p, bytes, MADV_HUGEPAGE);
-    const uint64_t pages = bytes / huge_page, n = std::min<uint64_t>(pages, std::max(1u, std::thread::hardware_concurrency()));
+    const uint64_t pages = bytes / huge_page,
+                   n = std::min<uint64_t>(pages, std::max(1u, std::thread::hardware_concurrency()));
     std::vector<std::thread> threads;
     for (uint64_t t = 0; t < n; t++) {
         threads.emplace_back([=] {
@@ -141,7 +151,9 @@ void pinned_free(void* p, uint64_t bytes) noexcept {
     munmap(p, huge_pages(bytes));
 }
 
-void pin(void* p, uint64_t bytes) { check(cudaHostRegister(p, bytes, cudaHostRegisterPortable), "pin host memory"); }
+void pin(void* p, uint64_t bytes) {
+    check(cudaHostRegister(p, bytes, cudaHostRegisterPortable), "pin host memory");
+}
 void unpin(void* p) { check(cudaHostUnregister(p), "unpin host memory"); }
 
 stream* make_stream() { return reinterpret_cast<stream*>(ntt_tables::make_stream()); }
@@ -158,8 +170,12 @@ void destroy(event* e) noexcept {
     if (e) (void)cudaEventDestroy(event_of(e));
 }
 
-void record(event* e, stream* s) { check(cudaEventRecord(event_of(e), cuda::stream(s)), "record event"); }
-void wait(stream* s, event* e) { check(cudaStreamWaitEvent(cuda::stream(s), event_of(e), 0), "wait for event"); }
+void record(event* e, stream* s) {
+    check(cudaEventRecord(event_of(e), cuda::stream(s)), "record event");
+}
+void wait(stream* s, event* e) {
+    check(cudaStreamWaitEvent(cuda::stream(s), event_of(e), 0), "wait for event");
+}
 
 int64_t elapsed_ns(event* from, event* to) {
     float ms = 0;
@@ -168,19 +184,24 @@ int64_t elapsed_ns(event* from, event* to) {
 }
 
 void h2d(stream* s, void* to, const void* from, uint64_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream(s)), "copy to device");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda::stream(s)),
+          "copy to device");
 }
 void d2h(stream* s, void* to, const void* from, uint64_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda::stream(s)), "copy from device");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda::stream(s)),
+          "copy from device");
 }
 void d2d(stream* s, void* to, const void* from, uint64_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(s)), "copy on device");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda::stream(s)),
+          "copy on device");
 }
 void zero(stream* s, void* to, uint64_t bytes) {
     check(cudaMemsetAsync(to, 0, bytes, cuda::stream(s)), "zero device memory");
 }
 
-void synchronise(stream* s) { check(cudaStreamSynchronize(cuda::stream(s)), "wait for the device"); }
+void synchronise(stream* s) {
+    check(cudaStreamSynchronize(cuda::stream(s)), "wait for the device");
+}
 void check_launch() { check(cudaGetLastError(), "launch kernel"); }
 
 } // namespace highwater::rt

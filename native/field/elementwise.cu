@@ -1,5 +1,5 @@
-// Kernels that do one thing to each element: the pointwise step of h, the gather of a query's scalars, and
-// single operations of fields and groups for tests. One thread an element.
+// Kernels that do one thing to each element: the pointwise step of h, the gather of a query's
+// scalars, and single operations of fields and groups for tests. One thread an element.
 #include <algorithm>
 
 #include "core/mathematics.h"
@@ -17,7 +17,7 @@ using fr_mem = element_mem<2>;
 uint32_t blocks_for(uint64_t n) { return uint32_t((n + threads - 1) / threads); }
 
 __launch_bounds__(threads) __global__
-void quotient_kernel(fr_mem* a, const fr_mem* b, const fr_mem* c, fr_mem over_z, uint64_t n) {
+    void quotient_kernel(fr_mem* a, const fr_mem* b, const fr_mem* c, fr_mem over_z, uint64_t n) {
     uint64_t i = blockIdx.x * uint64_t(threads) + threadIdx.x;
     if (i >= n) return;
     fr_t x = load<fr_t>(a[i]) * load<fr_t>(b[i]);
@@ -27,7 +27,7 @@ void quotient_kernel(fr_mem* a, const fr_mem* b, const fr_mem* c, fr_mem over_z,
 }
 
 __launch_bounds__(threads) __global__
-void gather_kernel(fr_mem* out, const fr_mem* in, const uint32_t* index, uint64_t n) {
+    void gather_kernel(fr_mem* out, const fr_mem* in, const uint32_t* index, uint64_t n) {
     uint64_t i = blockIdx.x * uint64_t(threads) + threadIdx.x;
     if (i < n) out[i] = in[index[i]];
 }
@@ -39,7 +39,8 @@ HW_DEVICE void from_mont(fp2_t&) {}
 HW_DEVICE void to_mont(fp2_t&) {}
 #endif
 
-// Kernels are named by tags: the classes of fp2 differ between nvcc's passes, and so would the names.
+// Kernels are named by tags: the classes of fp2 differ between nvcc's passes, and so would the
+// names.
 struct of_fr {
     using field = fr_t;
     using mem = element_mem<2>;
@@ -53,34 +54,49 @@ struct of_fp2 {
     using mem = element_mem<6>;
 };
 
-// All threads of a warp compute, those past the end on the last element: an inversion works on pairs.
-template <class T>
-__launch_bounds__(threads) __global__
-void field_kernel(uint32_t operation, const typename T::mem* a, const typename T::mem* b, typename T::mem* out,
-                  uint64_t n) {
+// All threads of a warp compute, those past the end on the last element: an inversion works on
+// pairs.
+template <class T> __launch_bounds__(threads) __global__
+    void field_kernel(uint32_t operation, const typename T::mem* a, const typename T::mem* b,
+                      typename T::mem* out, uint64_t n) {
 #ifdef __CUDA_ARCH__
     using F = typename T::field;
     uint64_t own = blockIdx.x * uint64_t(threads) + threadIdx.x, i = own < n ? own : n - 1;
     F x = load<F>(a[i]);
     F y = operation <= HW_FIELD_MUL ? load<F>(b[i]) : x;
     switch (operation) {
-    case HW_FIELD_ADD: x += y; break;
-    case HW_FIELD_SUB: x -= y; break;
-    case HW_FIELD_MUL: x = x * y; break;
-    case HW_FIELD_SQR: x = x ^ 2; break;
-    case HW_FIELD_NEG: x.cneg(true); break;
-    case HW_FIELD_INV: x = x.reciprocal(); break;
-    case HW_FIELD_FROM_MONT: from_mont(x); break;
-    case HW_FIELD_TO_MONT: to_mont(x); break;
+    case HW_FIELD_ADD:
+        x += y;
+        break;
+    case HW_FIELD_SUB:
+        x -= y;
+        break;
+    case HW_FIELD_MUL:
+        x = x * y;
+        break;
+    case HW_FIELD_SQR:
+        x = x ^ 2;
+        break;
+    case HW_FIELD_NEG:
+        x.cneg(true);
+        break;
+    case HW_FIELD_INV:
+        x = x.reciprocal();
+        break;
+    case HW_FIELD_FROM_MONT:
+        from_mont(x);
+        break;
+    case HW_FIELD_TO_MONT:
+        to_mont(x);
+        break;
     }
     if (own < n) store(out[i], x);
 #endif
 }
 
-template <class G>
-__launch_bounds__(threads) __global__
-void point_kernel(uint32_t operation, const typename G::affine* a, const typename G::affine* b,
-                  typename G::affine* out, uint64_t n) {
+template <class G> __launch_bounds__(threads) __global__
+    void point_kernel(uint32_t operation, const typename G::affine* a, const typename G::affine* b,
+                      typename G::affine* out, uint64_t n) {
 #ifdef __CUDA_ARCH__
     using F = field_of<G>;
     uint64_t own = blockIdx.x * uint64_t(threads) + threadIdx.x, i = own < n ? own : n - 1;
@@ -115,16 +131,20 @@ fr_mem over_vanishing(uint32_t lg) {
     return m;
 }
 
-template <class T> void run_field(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
+template <class T>
+void run_field(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
     using mem = typename T::mem;
     field_kernel<T><<<blocks_for(n), threads, 0, cuda::stream(on)>>>(
-        operation, static_cast<const mem*>(a), static_cast<const mem*>(b), static_cast<mem*>(out), n);
+        operation, static_cast<const mem*>(a), static_cast<const mem*>(b), static_cast<mem*>(out),
+        n);
 }
 
-template <class G> void run_point(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
+template <class G>
+void run_point(lane& on, uint32_t operation, const void* a, const void* b, void* out, uint64_t n) {
     using mem = typename G::affine;
     point_kernel<G><<<blocks_for(n), threads, 0, cuda::stream(on)>>>(
-        operation, static_cast<const mem*>(a), static_cast<const mem*>(b), static_cast<mem*>(out), n);
+        operation, static_cast<const mem*>(a), static_cast<const mem*>(b), static_cast<mem*>(out),
+        n);
 }
 
 } // namespace
@@ -144,18 +164,21 @@ void gather(lane& on, void* d_out, const void* d_in, const uint32_t* d_index, ui
         static_cast<fr_mem*>(d_out), static_cast<const fr_mem*>(d_in), d_index, n);
 }
 
-void field_op(lane& on, uint32_t field, uint32_t operation, const void* d_a, const void* d_b, void* d_out,
-              uint64_t n) {
+void field_op(lane& on, uint32_t field, uint32_t operation, const void* d_a, const void* d_b,
+              void* d_out, uint64_t n) {
     span timed(on, "field");
     switch (field) {
-    case HW_FIELD_FR: return run_field<of_fr>(on, operation, d_a, d_b, d_out, n);
-    case HW_FIELD_FP: return run_field<of_fp>(on, operation, d_a, d_b, d_out, n);
-    default: return run_field<of_fp2>(on, operation, d_a, d_b, d_out, n);
+    case HW_FIELD_FR:
+        return run_field<of_fr>(on, operation, d_a, d_b, d_out, n);
+    case HW_FIELD_FP:
+        return run_field<of_fp>(on, operation, d_a, d_b, d_out, n);
+    default:
+        return run_field<of_fp2>(on, operation, d_a, d_b, d_out, n);
     }
 }
 
-void point_op(lane& on, uint32_t group, uint32_t operation, const void* d_a, const void* d_b, void* d_out,
-              uint64_t n) {
+void point_op(lane& on, uint32_t group, uint32_t operation, const void* d_a, const void* d_b,
+              void* d_out, uint64_t n) {
     span timed(on, "point");
     if (group == HW_G1) return run_point<g1>(on, operation, d_a, d_b, d_out, n);
     run_point<g2>(on, operation, d_a, d_b, d_out, n);

@@ -19,7 +19,8 @@ void check(const hw_bench_spec& s) {
     if (s.log_size > max_log_domain) wrong = "log_size is not in 0..26";
     if (s.repeats < 1 || s.repeats > HW_BENCH_MAX_REPEATS) wrong = "repeats is not in 1..64";
     if (s.warmups > HW_BENCH_MAX_REPEATS) wrong = "more than 64 warm-ups";
-    if (s.profile > HW_SCALARS_ONE_VALUE || s.order > HW_ORDER_RR || s.path > HW_MSM_AFFINE) wrong = "no such choice";
+    if (s.profile > HW_SCALARS_ONE_VALUE || s.order > HW_ORDER_RR || s.path > HW_MSM_AFFINE)
+        wrong = "no such choice";
     if (s.window_bits > 24) wrong = "window_bits is above 24";
     if (wrong) throw failure(HW_INVALID_ARGUMENT, std::string("bench: ") + wrong);
 }
@@ -83,7 +84,8 @@ public:
     }
 
     void msm(bool sppark) {
-        const std::vector<fr_t> logs = sample_scalars(n_, HW_SCALARS_UNIFORM, spec_.seed ^ logs_seed);
+        const std::vector<fr_t> logs =
+            sample_scalars(n_, HW_SCALARS_UNIFORM, spec_.seed ^ logs_seed);
         const std::vector<fr_t> scalars = sample_scalars(n_, spec_.profile, spec_.seed);
         auto points = on_.alloc<char>(n_ * point_bytes(group_), "d_srs");
         {
@@ -150,13 +152,20 @@ void bench(context& of, const hw_bench_spec& spec, hw_bench_result& out) {
     call c(of, owner{});
     run r(c.on(), spec, out);
     switch (spec.what) {
-    case HW_BENCH_NTT: return r.ntt(false);
-    case HW_BENCH_MSM: return r.msm(false);
-    case HW_BENCH_SPPARK_NTT: return r.ntt(true);
-    case HW_BENCH_SPPARK_MSM: return r.msm(true);
-    case HW_BENCH_UPLOAD: return r.copy();
-    case HW_BENCH_FIXED_BASE: return r.fixed();
-    default: throw failure(HW_INVALID_ARGUMENT, "bench: no such operation");
+    case HW_BENCH_NTT:
+        return r.ntt(false);
+    case HW_BENCH_MSM:
+        return r.msm(false);
+    case HW_BENCH_SPPARK_NTT:
+        return r.ntt(true);
+    case HW_BENCH_SPPARK_MSM:
+        return r.msm(true);
+    case HW_BENCH_UPLOAD:
+        return r.copy();
+    case HW_BENCH_FIXED_BASE:
+        return r.fixed();
+    default:
+        throw failure(HW_INVALID_ARGUMENT, "bench: no such operation");
     }
 }
 

@@ -30,12 +30,15 @@ void refuse_unless(bool ok, const char* what) {
 
 } // namespace
 
-void run_field_op(context& of, uint32_t field, uint32_t operation, const void* a, const void* b, void* out,
-                  uint64_t n) {
+void run_field_op(context& of, uint32_t field, uint32_t operation, const void* a, const void* b,
+                  void* out, uint64_t n) {
     const bool binary = operation <= HW_FIELD_MUL;
-    refuse_unless(field <= HW_FIELD_FP2 && operation <= HW_FIELD_TO_MONT, "field operation: no such one");
-    refuse_unless(field != HW_FIELD_FP2 || operation < HW_FIELD_FROM_MONT, "field operation: not of fp2");
-    refuse_unless(n <= max_elements && (!n || (a && out && (b || !binary))), "field operation: null pointer");
+    refuse_unless(field <= HW_FIELD_FP2 && operation <= HW_FIELD_TO_MONT,
+                  "field operation: no such one");
+    refuse_unless(field != HW_FIELD_FP2 || operation < HW_FIELD_FROM_MONT,
+                  "field operation: not of fp2");
+    refuse_unless(n <= max_elements && (!n || (a && out && (b || !binary))),
+                  "field operation: null pointer");
     if (!n) return;
     call c(of, owner{});
     lane& on = c.on();
@@ -49,12 +52,13 @@ void run_field_op(context& of, uint32_t field, uint32_t operation, const void* a
     download(on, out, d_out, bytes);
 }
 
-void run_point_op(context& of, uint32_t group, uint32_t operation, const void* a, const void* b, void* out,
-                  uint64_t n) {
+void run_point_op(context& of, uint32_t group, uint32_t operation, const void* a, const void* b,
+                  void* out, uint64_t n) {
     const bool binary = operation <= HW_POINT_SUB;
     refuse_unless((group == HW_G1 || group == HW_G2) && operation <= HW_POINT_NEG,
                   "point operation: no such one");
-    refuse_unless(n <= max_elements && (!n || (a && out && (b || !binary))), "point operation: null pointer");
+    refuse_unless(n <= max_elements && (!n || (a && out && (b || !binary))),
+                  "point operation: null pointer");
     if (!n) return;
     call c(of, owner{});
     lane& on = c.on();
@@ -84,7 +88,8 @@ void run_ntt(context& of, void* inout, uint32_t lg, uint32_t order, uint32_t fla
 }
 
 void run_quotient(context& of, void* a, const void* b, const void* c, uint32_t lg) {
-    refuse_unless(lg >= 1 && lg <= max_log_domain && a && b && c, "quotient: null pointer, or log_size is not in 1..26");
+    refuse_unless(lg >= 1 && lg <= max_log_domain && a && b && c,
+                  "quotient: null pointer, or log_size is not in 1..26");
     call on_call(of, owner{});
     lane& on = on_call.on();
     const uint64_t bytes = fr_bytes << lg;
@@ -95,9 +100,11 @@ void run_quotient(context& of, void* a, const void* b, const void* c, uint32_t l
     download(on, a, d_a, bytes);
 }
 
-void run_fixed_base(context& of, uint32_t group, const void* base, const void* scalars, void* out, uint64_t n) {
+void run_fixed_base(context& of, uint32_t group, const void* base, const void* scalars, void* out,
+                    uint64_t n) {
     refuse_unless(group == HW_G1 || group == HW_G2, "fixed base: no such group");
-    refuse_unless(n <= max_elements && base && (!n || (scalars && out)), "fixed base: null pointer");
+    refuse_unless(n <= max_elements && base && (!n || (scalars && out)),
+                  "fixed base: null pointer");
     if (!n) return;
     call c(of, owner{});
     lane& on = c.on();
@@ -112,15 +119,22 @@ void run_fixed_base(context& of, uint32_t group, const void* base, const void* s
 
 void run_msm(context& of, const msm_request& in, void* out, hw_msm_stats& stats) {
     refuse_unless(in.group == HW_G1 || in.group == HW_G2, "msm: no such group");
-    refuse_unless(in.n < max_elements && out && (!in.n || (in.points && in.scalars)), "msm: null pointer");
-    refuse_unless(in.options.path <= HW_MSM_AFFINE && in.options.window_bits <= 24, "msm: no such option");
+    refuse_unless(in.n < max_elements && out && (!in.n || (in.points && in.scalars)),
+                  "msm: null pointer");
+    refuse_unless(in.options.path <= HW_MSM_AFFINE && in.options.window_bits <= 24,
+                  "msm: no such option");
     call c(of, owner{});
     lane& on = c.on();
     auto points = upload(on, in.points, in.n * point_bytes(in.group));
     auto scalars = upload(on, in.scalars, in.n * fr_bytes);
     on.begin_op("msm");
     size_t begin = on.stamp(on.compute());
-    msm_input device{in.group, points, scalars, in.n, in.options.path, in.options.window_bits,
+    msm_input device{in.group,
+                     points,
+                     scalars,
+                     in.n,
+                     in.options.path,
+                     in.options.window_bits,
                      in.options.scratch_bytes};
     msm(on, device, out, &stats);
     note(on, stats);

@@ -5,13 +5,14 @@
 
 namespace highwater {
 
-void run_field_op(context& of, uint32_t field, uint32_t operation, const void* a, const void* b, void* out,
-                  uint64_t n);
-void run_point_op(context& of, uint32_t group, uint32_t operation, const void* a, const void* b, void* out,
-                  uint64_t n);
+void run_field_op(context& of, uint32_t field, uint32_t operation, const void* a, const void* b,
+                  void* out, uint64_t n);
+void run_point_op(context& of, uint32_t group, uint32_t operation, const void* a, const void* b,
+                  void* out, uint64_t n);
 void run_ntt(context& of, void* inout, uint32_t lg, uint32_t order, uint32_t flags);
 void run_quotient(context& of, void* a, const void* b, const void* c, uint32_t lg);
-void run_fixed_base(context& of, uint32_t group, const void* base, const void* scalars, void* out, uint64_t n);
+void run_fixed_base(context& of, uint32_t group, const void* base, const void* scalars, void* out,
+                    uint64_t n);
 
 struct msm_request {
     uint32_t group;

@@ -47,8 +47,8 @@ public:
     }
 
 private:
-    // Uploads the vectors on the copy stream, each transformed as soon as it is there; w goes last, behind
-    // the transforms. Returns h, whose coefficients are in bit-reversed order.
+    // Uploads the vectors on the copy stream, each transformed as soon as it is there; w goes last,
+    // behind the transforms. Returns h, whose coefficients are in bit-reversed order.
     device_array<char> quotient(char* w) {
         auto a = on_.alloc<char>(n_ * fr_bytes, "d_a");
         auto b = on_.alloc<char>(n_ * fr_bytes, "d_b");
@@ -73,8 +73,8 @@ private:
         return a;
     }
 
-    // Values on the domain to values on the coset. All memory was the lane's before any work of this call,
-    // so that copies need not wait for the compute stream.
+    // Values on the domain to values on the coset. All memory was the lane's before any work of
+    // this call, so that copies need not wait for the compute stream.
     void evaluate(char* d, const void* h) {
         const uint64_t bytes = in_.constraints * fr_bytes;
         on_.h2d(on_.copies(), d, h, bytes);
@@ -118,8 +118,10 @@ private:
 void check(const srs& key, const hw_assignment& in) {
     const char* wrong = nullptr;
     if (!in.a || !in.b || !in.c || !in.w) wrong = "a pointer is null";
-    if (in.constraints > uint64_t(1) << key.log_domain) wrong = "more constraints than the key's domain holds";
-    if (in.flags & HW_PROVE_B_G2 && !key.has_b_g2()) wrong = "b_g2 asked for, but the key was loaded without";
+    if (in.constraints > uint64_t(1) << key.log_domain)
+        wrong = "more constraints than the key's domain holds";
+    if (in.flags & HW_PROVE_B_G2 && !key.has_b_g2())
+        wrong = "b_g2 asked for, but the key was loaded without";
     if (wrong) throw failure(HW_INVALID_ARGUMENT, std::string("start proof: ") + wrong);
 }
 

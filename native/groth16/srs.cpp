@@ -10,7 +10,9 @@ namespace highwater {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw failure(HW_INVALID_ARGUMENT, "make key: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+    throw failure(HW_INVALID_ARGUMENT, "make key: " + what);
+}
 
 // The wires whose bit is clear, in order.
 std::vector<uint32_t> present(const uint64_t* absent, uint64_t wires) {
@@ -25,7 +27,8 @@ void check(const hw_srs_desc& d) {
     if (d.log_domain < 1 || d.log_domain > max_log_domain) refuse("log_domain is not in 1..26");
     if (d.wires == 0 || d.wires >> 32) refuse("wires is not in 1..2^32-1");
     if (d.public_wires > d.wires) refuse("more public wires than wires");
-    if (d.a_points > d.wires || d.b_points > d.wires) refuse("a query has more points than there are wires");
+    if (d.a_points > d.wires || d.b_points > d.wires)
+        refuse("a query has more points than there are wires");
     bool k = d.wires == d.public_wires || d.k, a = !d.a_points || d.a, b = !d.b_points || d.b_g1;
     if (!d.z || !k || !a || !b || !d.infinity_a || !d.infinity_b) refuse("a pointer is null");
 }
@@ -105,7 +108,8 @@ std::unique_ptr<srs> srs::setup(context& of, const hw_srs_desc& d, const hw_srs_
         auto scalars = on.alloc<char>(q.points * fr_bytes, "d_scratch");
         on.h2d(on.compute(), scalars, q.from, q.points * fr_bytes);
         fixed_base(on, q.group, generator(q.group), scalars, q.to->data.data(), q.points);
-        if (q.host) on.d2h(on.compute(), q.host, q.to->data.data(), q.points * point_bytes(q.group));
+        if (q.host)
+            on.d2h(on.compute(), q.host, q.to->data.data(), q.points * point_bytes(q.group));
         on.end_op();
         on.sync();
     }

@@ -1,5 +1,5 @@
-// A key on the device: the points of the queries, and which wires the A and B queries hold. Read-only once
-// made, so that any number of calls may use it at once.
+// A key on the device: the points of the queries, and which wires the A and B queries hold.
+// Read-only once made, so that any number of calls may use it at once.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ public:
     // Copies the key's points to the device.
     static std::unique_ptr<srs> load(context& of, const hw_srs_desc& desc);
     // Computes them there from their logarithms; host may be null, as may its fields.
-    static std::unique_ptr<srs> setup(context& of, const hw_srs_desc& scalars, const hw_srs_host* host);
+    static std::unique_ptr<srs> setup(context& of, const hw_srs_desc& scalars,
+                                      const hw_srs_host* host);
 
     context& of() const { return *of_; }
     uint64_t device_bytes() const;

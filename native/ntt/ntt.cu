@@ -1,5 +1,6 @@
-// The NTT: sppark's kernels and schedule on our streams and memory. Orders and scaling are gnark-crypto's:
-// Gentleman-Sande takes natural order to bit-reversed, Cooley-Tukey back; the coset's shift is 7.
+// The NTT: sppark's kernels and schedule on our streams and memory. Orders and scaling are
+// gnark-crypto's: Gentleman-Sande takes natural order to bit-reversed, Cooley-Tukey back; the
+// coset's shift is 7.
 #include <cub/cub.cuh>
 
 #include <map>
@@ -44,7 +45,8 @@ all_t& all() {
 // The device's entry; its gpu is made at first sight.
 device_t& entry(int device) {
     device_t& d = all().devices[device];
-    if (!d.gpu) d.gpu = std::make_unique<gpu_t>(device, device, all().properties.at(size_t(device)));
+    if (!d.gpu)
+        d.gpu = std::make_unique<gpu_t>(device, device, all().properties.at(size_t(device)));
     return d;
 }
 
@@ -109,7 +111,9 @@ const gpu_t& select_gpu(int id) {
     return *entry(id).gpu;
 }
 
-const cudaDeviceProp& gpu_props(int id) { return highwater::ntt_tables::all().properties.at(size_t(id)); }
+const cudaDeviceProp& gpu_props(int id) {
+    return highwater::ntt_tables::all().properties.at(size_t(id));
+}
 
 size_t ngpus() { return highwater::ntt_tables::all().properties.size(); }
 
@@ -122,7 +126,8 @@ using cuda::check;
 class kernels : NTT {
 public:
     kernels(fr_t* x, uint32_t lg, stream_t& on, bool inverse)
-        : x_(x), lg_(lg), inverse_(inverse), on_(on), tables_(ntt_tables::parameters(on.id(), inverse)) {}
+        : x_(x), lg_(lg), inverse_(inverse), on_(on),
+          tables_(ntt_tables::parameters(on.id(), inverse)) {}
 
     void reverse_order() { bit_rev(x_, x_, lg_, on_); }
 
@@ -193,7 +198,8 @@ void ntt(lane& on, void* d_inout, uint32_t lg, uint32_t order, uint32_t flags) {
         span timed(on, inverse ? "intt" : "ntt");
         kernels k(static_cast<fr_t*>(d_inout), lg, ntt_tables::stream_of(on), inverse);
         if (coset && !inverse) k.distribute(from_reversed);
-        if (from_reversed == to_reversed) k.reverse_order(); // then the other kind of input is there
+        // Then the other kind of input is there.
+        if (from_reversed == to_reversed) k.reverse_order();
         if (to_reversed) k.to_reversed();
         else k.to_natural();
         if (coset && inverse) k.distribute(to_reversed);
@@ -206,7 +212,8 @@ bool sppark_ntt(lane& on, void* d_inout, uint32_t lg, uint32_t order, uint32_t f
     translated([&] {
         span timed(on, "sppark_ntt");
         NTT::Base_dev_ptr(ntt_tables::stream_of(on), static_cast<fr_t*>(d_inout), lg, orders[order],
-                          flags & HW_NTT_INVERSE ? NTT::Direction::inverse : NTT::Direction::forward,
+                          flags & HW_NTT_INVERSE ? NTT::Direction::inverse
+                                                 : NTT::Direction::forward,
                           flags & HW_NTT_COSET ? NTT::Type::coset : NTT::Type::standard);
     });
     return true;

@@ -1,5 +1,6 @@
-// sppark's tables and streams, one set a device: made when a device is opened, immutable from then on, gone
-// with the process. sppark's own util/all_gpus.cpp would make them on every device it sees.
+// sppark's tables and streams, one set a device: made when a device is opened, immutable from then
+// on, gone with the process. sppark's own util/all_gpus.cpp would make them on every device it
+// sees.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// sppark's own MSM of G1 on resident points and scalars, as it is: the yardstick of native/bench. It allocates
-// outside the arena and creates what it needs at each call.
+// sppark's own MSM of G1 on resident points and scalars, as it is: the yardstick of native/bench.
+// It allocates outside the arena and creates what it needs at each call.
 #include <cub/cub.cuh>
 
 #include <cstring>
@@ -25,9 +25,10 @@ namespace highwater {
 bool sppark_msm(lane& on, const void* d_points, const void* d_scalars, uint64_t n, void* out) {
     on.sync();
     try {
-        msm_t<bucket_t, point_t, affine_t, scalar_t> msm(nullptr, size_t(n), sizeof(affine_t), on.device());
-        using mem = typename affine_t::mem_t;
-        dev_ptr_t<mem> points(static_cast<mem*>(const_cast<void*>(d_points)), n);
+        msm_t<bucket_t, point_t, affine_t, scalar_t> msm(nullptr, size_t(n), sizeof(affine_t),
+                                                         on.device());
+        // Of affine_t, not of its mem_t: with the latter invoke() calls itself for ever.
+        dev_ptr_t<affine_t> points(static_cast<affine_t*>(const_cast<void*>(d_points)), n);
         dev_ptr_t<scalar_t> scalars(static_cast<scalar_t*>(const_cast<void*>(d_scalars)), n);
         point_t sum;
         RustError e = msm.invoke(sum, points, size_t(n), scalars, true);

@@ -88,9 +88,14 @@ TEST(arena_random_use) {
     for (uint64_t seed = 1; seed <= 40; seed++) {
         test::random_source r(seed);
         arena a(base, bytes, 256);
-        struct held { void* p; uint64_t bytes; uint32_t lane; };
+        struct held {
+            void* p;
+            uint64_t bytes;
+            uint32_t lane;
+        };
         std::vector<held> live;
-        std::vector<uint32_t> unsettled(bytes / 256, arena::none); // by granule: which lane must settle it
+        // By granule: which lane must settle it.
+        std::vector<uint32_t> unsettled(bytes / 256, arena::none);
         uint64_t used = 0;
         for (int step = 0; step < 400; step++) {
             uint32_t lane = uint32_t(r.below(3));
@@ -117,7 +122,8 @@ TEST(arena_random_use) {
                 live.erase(live.begin() + long(i));
                 CHECK_EQUAL(a.free(h.p, h.lane), h.bytes);
                 used -= h.bytes;
-                for (uint64_t g = offset(h.p) / 256; g < (offset(h.p) + h.bytes) / 256; g++) unsettled[g] = h.lane;
+                for (uint64_t g = offset(h.p) / 256; g < (offset(h.p) + h.bytes) / 256; g++)
+                    unsettled[g] = h.lane;
             } else {
                 a.settle(lane);
                 for (uint32_t& u : unsettled) u = u == lane ? arena::none : u;

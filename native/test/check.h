@@ -1,4 +1,5 @@
-// A test is a function that registers itself; a failed check is told with its place and ends the test.
+// A test is a function that registers itself; a failed check is told with its place and ends the
+// test.
 #pragma once
 
 #include <cstdint>
@@ -48,17 +49,18 @@ void equal(const A& a, const B& b, const char* text, const char* file, int line)
 
 } // namespace test
 
-#define TEST(name)                                                     \
-    static void name();                                                \
-    static const test::registered registered_##name(#name, name);      \
+#define TEST(name)                                                                                 \
+    static void name();                                                                            \
+    static const test::registered registered_##name(#name, name);                                  \
     static void name()
-#define CHECK(condition)                                               \
-    do {                                                               \
-        if (!(condition)) test::fail(__FILE__, __LINE__, #condition);  \
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) test::fail(__FILE__, __LINE__, #condition);                              \
     } while (0)
 #define CHECK_EQUAL(a, b) test::equal((a), (b), #a " == " #b, __FILE__, __LINE__)
 // A call of the C interface that must succeed.
-#define CHECK_OK(call)                                                                                       \
-    do {                                                                                                     \
-        if ((call) != HW_OK) test::fail(__FILE__, __LINE__, std::string(#call) + ": " + hw_last_error());    \
+#define CHECK_OK(call)                                                                             \
+    do {                                                                                           \
+        if ((call) != HW_OK)                                                                       \
+            test::fail(__FILE__, __LINE__, std::string(#call) + ": " + hw_last_error());           \
     } while (0)

@@ -1,5 +1,5 @@
-// prove_start on small keys whose points have known logarithms: each part must be the multiple of the
-// generator that plain arithmetic over the scalars gives.
+// prove_start on small keys whose points have known logarithms: each part must be the multiple of
+// the generator that plain arithmetic over the scalars gives.
 #include <thread>
 
 #include "reference.h"
@@ -32,7 +32,8 @@ blst_fr power(blst_fr base, uint64_t e) {
 }
 
 blst_fr root_of_unity(uint32_t lg) {
-    uint64_t odd[4] = {0xfffe5bfeffffffffull, 0x09a1d80553bda402ull, 0x299d7d483339d808ull, 0x73eda753};
+    uint64_t odd[4] = {0xfffe5bfeffffffffull, 0x09a1d80553bda402ull, 0x299d7d483339d808ull,
+                       0x73eda753};
     blst_fr root = small_fr(1);
     for (int bit = 222; bit >= 0; bit--) {
         root = product(root, root);
@@ -55,10 +56,12 @@ blst_fr evaluate(const scalars& c, const blst_fr& x) {
 // Values at shift w^k, k = 0 .. n-1, to coefficients.
 scalars interpolate(const scalars& values, const blst_fr& root, const blst_fr& shift) {
     const size_t n = values.size();
-    const blst_fr over_n = inverse(small_fr(n)), over_shift = inverse(shift), over_root = inverse(root);
+    const blst_fr over_n = inverse(small_fr(n)), over_shift = inverse(shift),
+                  over_root = inverse(root);
     scalars c(n);
     for (size_t j = 0; j < n; j++) {
-        c[j] = product(product(evaluate(values, power(over_root, j)), over_n), power(over_shift, j));
+        c[j] =
+            product(product(evaluate(values, power(over_root, j)), over_n), power(over_shift, j));
     }
     return c;
 }
@@ -66,7 +69,8 @@ scalars interpolate(const scalars& values, const blst_fr& root, const blst_fr& s
 scalars quotient(const scalars& a, const scalars& b, const scalars& c, uint32_t lg) {
     const size_t n = size_t(1) << lg;
     const blst_fr root = root_of_unity(lg), one = small_fr(1), shift = small_fr(7);
-    scalars ca = interpolate(a, root, one), cb = interpolate(b, root, one), cc = interpolate(c, root, one);
+    scalars ca = interpolate(a, root, one), cb = interpolate(b, root, one),
+            cc = interpolate(c, root, one);
     blst_fr z = power(shift, n);
     blst_fr_sub(&z, &z, &one);
     z = inverse(z);
@@ -200,7 +204,8 @@ struct points {
     hw_srs_host host{};
 
     explicit points(const instance& x)
-        : z(x.z.size()), k(x.k.size()), a(x.a_logs.size()), b_g1(x.b_logs.size()), b_g2(x.b_logs.size()) {
+        : z(x.z.size()), k(x.k.size()), a(x.a_logs.size()), b_g1(x.b_logs.size()),
+          b_g2(x.b_logs.size()) {
         host.struct_bytes = sizeof host;
         host.z = z.data();
         host.k = k.data();
@@ -262,19 +267,23 @@ TEST(prove_start_tells_what_it_did) {
         std::string name = hw_name(e.name);
         if (e.kind == HW_EVENT_COPY_BEGIN && name == "copy_h2d") uploaded += e.bytes;
         if (e.kind == HW_EVENT_OP_BEGIN) ops.push_back(name);
-        digits |= e.kind == HW_EVENT_ATTRIBUTE && name == "digits" && e.arg == parts.msm[HW_MSM_H].digits;
+        digits |=
+            e.kind == HW_EVENT_ATTRIBUTE && name == "digits" && e.arg == parts.msm[HW_MSM_H].digits;
     }
     CHECK(uploaded >= (3 * x.constraints + x.wires) * 32);
     CHECK(digits);
-    CHECK(ops == std::vector<std::string>({"ntt a b c", "quotient", "msm h", "msm l", "gather a", "msm a", "gather b",
-                                           "msm b_g1", "msm b_g2"}));
+    CHECK(ops == std::vector<std::string>({"ntt a b c", "quotient", "msm h", "msm l", "gather a",
+                                           "msm a", "gather b", "msm b_g1", "msm b_g2"}));
     hw_srs_destroy(srs);
 }
 
 TEST(keys_that_contradict_themselves_are_refused) {
     test::context context;
     instance x(3, 20, 5);
-    struct { const char* name; void (*spoil)(hw_srs_desc&); } cases[] = {
+    struct {
+        const char* name;
+        void (*spoil)(hw_srs_desc&);
+    } cases[] = {
         {"domain", [](hw_srs_desc& d) { d.log_domain = 0; }},
         {"large domain", [](hw_srs_desc& d) { d.log_domain = 40; }},
         {"wires", [](hw_srs_desc& d) { d.wires = 0; }},
@@ -298,7 +307,8 @@ TEST(keys_that_contradict_themselves_are_refused) {
     hw_proof_parts parts{};
     parts.struct_bytes = sizeof parts;
     hw_assignment in = x.assignment();
-    CHECK_EQUAL(hw_prove_start(context, srs, &in, &parts), HW_INVALID_ARGUMENT); // b_g2 without its points
+    // B_g2 without its points.
+    CHECK_EQUAL(hw_prove_start(context, srs, &in, &parts), HW_INVALID_ARGUMENT);
     in.flags = 0;
     in.constraints = 9;
     CHECK_EQUAL(hw_prove_start(context, srs, &in, &parts), HW_INVALID_ARGUMENT);

@@ -59,8 +59,8 @@ TEST(ring_counts_what_it_drops) {
     CHECK_EQUAL(described(r).written, 5u);
 }
 
-// Four producers and a consumer: nothing torn, each producer's records in its order, and what was read and
-// what was dropped are all there was.
+// Four producers and a consumer: nothing torn, each producer's records in its order, and what was
+// read and what was dropped are all there was.
 TEST(ring_with_many_producers) {
     constexpr int producers = 4;
     constexpr uint64_t each = 20000;
