@@ -53,7 +53,8 @@ func (j *judgement) account() {
 	switch kind := j.Event.Limit.Kind; {
 	case j.Event.Limit.cgroupKind() || kind == LimitUnknown && len(j.stats) > 0:
 		whole, explained = j.accountMemcg(h)
-	case kind != LimitHost && len(j.zones) > 0 && !j.complete && kind != LimitZone && kind != LimitCMA:
+	case kind != LimitHost && len(j.zones) > 0 && !j.complete && kind != LimitZone &&
+		kind != LimitCMA:
 		whole, explained = j.accountNodes(h)
 	default:
 		whole, explained = j.accountHost(h)
@@ -148,8 +149,8 @@ func (j *judgement) hugePools(h holders) {
 	}
 }
 
-// zoneCounters are the counters of a zone's line, nodeCounters those of a node's that are not also on
-// its zones'.
+// zoneCounters are the counters of a zone's line, nodeCounters those of a node's that are not also
+// on its zones'.
 var (
 	zoneCounters = []struct{ name, holder string }{
 		{"active_anon", holdAnon}, {"inactive_anon", holdAnon},
@@ -191,8 +192,8 @@ func (j *judgement) accountNodes(h holders) (whole, explained *int64) {
 	return ptr(j.shown), ptr(h.sum())
 }
 
-// memcgCounters add up to a cgroup's usage: in version 1 rss and cache with kmem's usage, in version 2
-// anon and file with kernel, or before 5.18 with the parts of kernel.
+// memcgCounters add up to a cgroup's usage: in version 1 rss and cache with kmem's usage, in
+// version 2 anon and file with kernel, or before 5.18 with the parts of kernel.
 var (
 	memcgV2 = []struct{ name, holder string }{
 		{"anon", holdAnon}, {"file", holdFile}, {"sock", "sockets"},

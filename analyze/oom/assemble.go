@@ -102,8 +102,8 @@ func (r *raw) endsBefore(l *line) bool {
 	return r.over()
 }
 
-// killEnds says whether a kill line is of another event. One kill may be printed twice, a cgroup may
-// be killed as a group, and older kernels name a parent and kill its child.
+// killEnds says whether a kill line is of another event. One kill may be printed twice, a cgroup
+// may be killed as a group, and older kernels name a parent and kill its child.
 func (r *raw) killEnds(l *line) bool {
 	k, ok := readKill(l.msg)
 	switch {
@@ -155,8 +155,8 @@ func (a *assembler) closeAll() {
 	}
 }
 
-// isEvent says whether the lines show the OOM killer at work, or a request refused: a dump of memory
-// counters alone is neither.
+// isEvent says whether the lines show the OOM killer at work, or a request refused: a dump of
+// memory counters alone is neither.
 func (r *raw) isEvent() bool {
 	for _, k := range []kind{
 		kindInvoke, kindConstraint, kindScore, kindKilled, kindGroup, kindNoVictim, kindTaskIn,
@@ -166,5 +166,6 @@ func (r *raw) isEvent() bool {
 			return true
 		}
 	}
-	return len(r.rows) >= 3 || r.seen[kindUsage] && r.seen[kindStats] || r.paths[pathMemcg] && r.seen[kindCPU]
+	return len(r.rows) >= 3 || r.seen[kindUsage] && r.seen[kindStats] || r.paths[pathMemcg] &&
+		r.seen[kindCPU]
 }

@@ -19,8 +19,8 @@ func logOf(size int, fill func(i int) string) []byte {
 	return b.Bytes()
 }
 
-// logs are of what one may be handed: a program's log, a kernel's with one report in the middle, one of
-// nothing but reports, one of failed allocations.
+// logs are of what one may be handed: a program's log, a kernel's with one report in the middle,
+// one of nothing but reports, one of failed allocations.
 func logs(t testing.TB, size int) []struct {
 	name string
 	text []byte
@@ -28,11 +28,13 @@ func logs(t testing.TB, size int) []struct {
 	report := readCase(t, "A01-global-6.11-full.dmesg")
 	short := strings.ReplaceAll(readCase(t, "host-3.10-rhel7-two-nodes.log"), "store01", "node-7")
 	program := func(i int) string {
-		return fmt.Sprintf("2026-11-29T14:55:%02d.%06dZ DEBUG cuzk_core::pipeline: buffer flight counters event=\"synth_done\" synth=%d provers=%d est_gib=16",
+		return fmt.Sprintf("2026-11-29T14:55:%02d.%06dZ DEBUG cuzk_core::pipeline: buffer "+
+			"flight counters event=\"synth_done\" synth=%d provers=%d est_gib=16",
 			i/1000%60, i%1000*1000, i%7, i%5)
 	}
 	kernel := func(i int) string {
-		return fmt.Sprintf("Nov 29 14:55:%02d node-7 kernel: [%d.%06d] usb 1-1: new high-speed USB device number %d using xhci_hcd", i/1000%60, 900+i/1000, i%1000, i%100)
+		return fmt.Sprintf("Nov 29 14:55:%02d node-7 kernel: [%d.%06d] usb 1-1: new high-speed "+
+			"USB device number %d using xhci_hcd", i/1000%60, 900+i/1000, i%1000, i%100)
 	}
 	middle := append(logOf(size/2, kernel), report...)
 	return []struct {
@@ -41,7 +43,10 @@ func logs(t testing.TB, size int) []struct {
 	}{
 		{"program", logOf(size, program)},
 		{"kernel", append(middle, logOf(size/2, kernel)...)},
-		{"reports", logOf(size, func(i int) string { return strings.ReplaceAll(short, "20977", fmt.Sprint(20977+i)) })},
+		{"reports", logOf(size, func(i int) string {
+			return strings.ReplaceAll(short, "20977",
+				fmt.Sprint(20977+i))
+		})},
 		{"failures", logOf(size, func(i int) string {
 			if i%20 == 0 {
 				return "memory allocation of 8606711792 bytes failed"
@@ -60,13 +65,17 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(l.text)))
 			b.ReportAllocs()
 			before := cpuTime()
-			defer func() { b.ReportMetric(float64(cpuTime()-before)/1e6/float64(b.N), "cpu-ms/op") }()
+			defer func() {
+				b.ReportMetric(float64(cpuTime()-before)/1e6/float64(b.N),
+					"cpu-ms/op")
+			}()
 			for range b.N {
 				r := NewReader()
 				if err := r.Read(l.name, onlyReader{bytes.NewReader(l.text)}); err != nil {
 					b.Fatal(err)
 				}
-				if n := len(r.Report().Events); l.name != "program" && l.name != "newlines" && l.name != "one line" && n == 0 {
+				if n := len(r.Report().Events); l.name != "program" && l.name != "newlines" &&
+					l.name != "one line" && n == 0 {
 					b.Fatal("no event")
 				}
 			}
@@ -77,7 +86,8 @@ func BenchmarkRead(b *testing.B) {
 // onlyReader hides what a reader can do besides.
 type onlyReader struct{ io.Reader }
 
-// cpuTime is the CPU time of this process so far, which says on a loaded machine what wall time does not.
+// cpuTime is the CPU time of this process so far, which says on a loaded machine what wall time
+// does not.
 func cpuTime() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -47,7 +47,8 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s has changed: see the difference after go test ./analyze/oom -run TestGolden -update\n%s", golden, got.String())
+				t.Errorf("%s has changed: see the difference after go test ./analyze/oom -run "+
+					"TestGolden -update\n%s", golden, got.String())
 			}
 		})
 	}
@@ -120,14 +121,16 @@ func TestA01(t *testing.T) {
 	wantInt(t, "victim", v.PID, 116)
 	wantInt(t, "rss_bytes", v.RSSBytes, 7981192<<10)
 	wantInt(t, "anon_bytes", v.AnonBytes, 7980628<<10)
-	if v.Share == nil || v.Share.Of != "managed" || v.Share.Ratio < 0.9830 || v.Share.Ratio > 0.9831 {
+	if v.Share == nil || v.Share.Of != "managed" || v.Share.Ratio < 0.9830 ||
+		v.Share.Ratio > 0.9831 {
 		t.Errorf("share %+v, want 98.3 %% of managed", v.Share)
 	}
 	wantCause(t, e, CauseProcess, Shown, "98.3 %")
 	normal := e.Zones[2]
 	wantInt(t, "free of Normal", normal.FreeBytes, 984<<10)
 	wantInt(t, "min of Normal", normal.MinBytes, 8628<<10)
-	if !hasNote(e, "largest anyway") || e.UptimeNS == nil || *e.UptimeNS != 30745678000 || len(e.Missing) != 0 {
+	if !hasNote(e, "largest anyway") || e.UptimeNS == nil || *e.UptimeNS != 30745678000 ||
+		len(e.Missing) != 0 {
 		t.Errorf("notes %v, uptime %v, missing %v", e.Notes, e.UptimeNS, e.Missing)
 	}
 }
@@ -147,7 +150,8 @@ func TestA03(t *testing.T) {
 			t.Errorf("%s is blamed", v.Comm)
 		}
 	}
-	want := []string{"containerd", "docker", "node_exporter", "systemd-journal", "munin-node", "runc:[2:INIT]"}
+	want := []string{"containerd", "docker", "node_exporter", "systemd-journal", "munin-node",
+		"runc:[2:INIT]"}
 	if !slices.Equal(names, want) {
 		t.Errorf("victims %v, want %v", names, want)
 	}
@@ -162,12 +166,14 @@ func TestA06(t *testing.T) {
 	wantLimit(t, e, LimitMemcg)
 	wantInt(t, "limit.bytes", e.Limit.Bytes, 4<<30)
 	wantInt(t, "failcnt", e.Limit.Failcnt, 1273284)
-	if e.Limit.Level != "parent" || e.Limit.Owner != "pod" || !strings.HasSuffix(string(e.Limit.Cgroup), "444455556666.slice") {
+	if e.Limit.Level != "parent" || e.Limit.Owner != "pod" ||
+		!strings.HasSuffix(string(e.Limit.Cgroup), "444455556666.slice") {
 		t.Errorf("limit %+v, want the pod's, a parent", e.Limit)
 	}
 	v := e.Victims[0]
 	wantInt(t, "anon_bytes", v.AnonBytes, 4116684<<10)
-	if len(e.Victims) != 1 || v.KillLines != 2 || v.Share == nil || v.Share.Ratio < 0.981 || v.Share.Ratio > 0.982 {
+	if len(e.Victims) != 1 || v.KillLines != 2 || v.Share == nil || v.Share.Ratio < 0.981 ||
+		v.Share.Ratio > 0.982 {
 		t.Errorf("victims %+v, want one, printed twice, with 98.1 %%", e.Victims)
 	}
 	wantInt(t, "unexplained_bytes", e.UnexplainedBytes, (4194304-4116684)<<10)
@@ -191,7 +197,8 @@ func TestA12(t *testing.T) {
 	wantInt(t, "rss_bytes", e.Victims[0].RSSBytes, 15096608<<10)
 	wantNull(t, e, "page_bytes", e.PageBytes)
 	wantCause(t, e, CauseProcess, Shown, "14.4 GiB", "not address space")
-	if !hasNote(e, "1.17 TiB of chain-collator (pid 1888) is address space") || !hasNote(e, "Swap is full (2.00 GiB)") {
+	if !hasNote(e, "1.17 TiB of chain-collator (pid 1888) is address space") || !hasNote(e,
+		"Swap is full (2.00 GiB)") {
 		t.Errorf("notes %v", e.Notes)
 	}
 }
@@ -210,7 +217,8 @@ func TestA16(t *testing.T) {
 			t.Errorf("does not ask for %q: %v", want, lines)
 		}
 	}
-	if len(e.Victims) != 0 || !slices.Contains(e.Missing, "victims") || e.Kernel != "5.4.0-1021-aws" {
+	if len(e.Victims) != 0 || !slices.Contains(e.Missing, "victims") ||
+		e.Kernel != "5.4.0-1021-aws" {
 		t.Errorf("victims %v, missing %v, kernel %q", e.Victims, e.Missing, e.Kernel)
 	}
 }
@@ -221,7 +229,8 @@ func TestA19(t *testing.T) {
 	v := e.Victims[0]
 	wantInt(t, "anon_bytes", v.AnonBytes, 60356340<<10)
 	wantInt(t, "reaped_after_ns", v.ReapedNS, 5267745000)
-	if e.Time != "2024-04-29T14:55:41.678628+02:00" || v.Comm != "perl" || !hasNote(e, "host-wide") {
+	if e.Time != "2024-04-29T14:55:41.678628+02:00" || v.Comm != "perl" || !hasNote(e,
+		"host-wide") {
 		t.Errorf("time %q, victim %q, notes %v", e.Time, v.Comm, e.Notes)
 	}
 }
@@ -230,7 +239,8 @@ func TestA25(t *testing.T) {
 	e := one(t, "A25-single-line-lxc-k8s-pytorch.txt")
 	wantLimit(t, e, LimitMemcg)
 	wantInt(t, "pid", e.Victims[0].PID, 461754)
-	if e.Limit.Level != "parent" || e.Limit.Owner != "pod" || e.Limit.Nodes != "0-1" || e.Victims[0].Comm != "pt_main_thread" {
+	if e.Limit.Level != "parent" || e.Limit.Owner != "pod" || e.Limit.Nodes != "0-1" ||
+		e.Victims[0].Comm != "pt_main_thread" {
 		t.Errorf("limit %+v, victim %+v", e.Limit, e.Victims[0])
 	}
 	wantNull(t, e, "limit.bytes", e.Limit.Bytes)
@@ -253,7 +263,8 @@ func TestB09(t *testing.T) {
 	e := one(t, "B09-supraseal-spdk-alloc-null.log")
 	wantCause(t, e, CauseHugepages, Suspected, "no OOM kill", "HugePages_Free")
 	wantInt(t, "invoker.pid", e.Invoker.PID, 53222)
-	if e.Numbers["slot_bytes"] != 11811160064 || len(e.Victims) != 0 || !slices.Contains(e.Missing, "numbers.hugepages_free") {
+	if e.Numbers["slot_bytes"] != 11811160064 || len(e.Victims) != 0 || !slices.Contains(e.Missing,
+		"numbers.hugepages_free") {
 		t.Errorf("numbers %v, victims %v, missing %v", e.Numbers, e.Victims, e.Missing)
 	}
 }
@@ -262,11 +273,13 @@ func TestB09(t *testing.T) {
 func TestNothing(t *testing.T) {
 	for _, text := range []string{
 		"", "\n\n", "partition_workers,gpu_workers,peak_rss_gib\n12,2,373\n",
-		"2026-01-26T01:49:41Z INFO prover: allocated 15.5 GiB for a, b, c; RSS 200 GiB of 512 GiB\n",
+		"2026-01-26T01:49:41Z INFO prover: allocated 15.5 GiB for a, b, c; RSS 200 GiB of 512 " +
+			"GiB\n",
 		"MemTotal:       65842100 kB\nHugePages_Total:      36\nHugePages_Free:       36\n",
 		"[  1.0] Memory: 32704012K/33554432K available\n[  1.1] zram: Added device: zram0\n",
 		"{\"Alloc\": 710580968,\n\"Sys\": 1459456584}\n", "exit code: 0\nexited with code 1\n",
-		"$ free -h\n               total        used        free\nMem:            15Gi        12Gi       387Mi\n",
+		"$ free -h\n               total        used        free\nMem:            15Gi        " +
+			"12Gi       387Mi\n",
 		"reading the OOM killer's documentation: a process is killed when memory runs out\n",
 		"cudaHostRegister: 32 GiB in 812 ms\n", "ulimit -l unlimited\n",
 	} {

@@ -9,24 +9,26 @@ import (
 
 // Kinds of cause of a kernel's report.
 const (
-	CauseProcess      = "single_process"     // one process filled the limit
-	CauseProcesses    = "many_processes"     // several together
-	CauseOther        = "other_process"      // the largest process is not the one that was killed
-	CauseUnusable     = "unusable_node"      // the nodes allowed have only zones that the request may not use
-	CauseNodeFull     = "node_exhausted"     // the nodes allowed are full
-	CauseZone         = "zone_exhausted"     // so are the zones that the request may use
-	CauseCMA          = "cma_reserved"       // what is free is CMA's
-	CauseFragmented   = "fragmentation"      // free memory, but no block of that order
-	CauseHugePool     = "hugepage_pool"      // the pool of huge pages took it
-	CauseKernelMemory = "kernel_memory"      // slab and other memory of the kernel
-	CauseShmem        = "shared_memory"      // tmpfs or shared memory: killing gives back nothing of it
-	CausePageTables   = "page_tables"        //
-	CausePageCache    = "page_cache"         // that could not be reclaimed
-	CauseUncounted    = "uncounted"          // the largest part is in no counter
-	CauseNotFull      = "not_exhausted"      // there was usable memory when the counters were read
-	CauseManual       = "manual"             // SysRq f
-	CauseRefused      = "allocation_refused" // a kernel allocation failed; nobody was killed
-	CauseUnknown      = "unknown"
+	CauseProcess   = "single_process" // one process filled the limit
+	CauseProcesses = "many_processes" // several together
+	CauseOther     = "other_process"  // the largest process is not the one that was killed
+	// the nodes allowed have only zones that the request may not use
+	CauseUnusable     = "unusable_node"
+	CauseNodeFull     = "node_exhausted" // the nodes allowed are full
+	CauseZone         = "zone_exhausted" // so are the zones that the request may use
+	CauseCMA          = "cma_reserved"   // what is free is CMA's
+	CauseFragmented   = "fragmentation"  // free memory, but no block of that order
+	CauseHugePool     = "hugepage_pool"  // the pool of huge pages took it
+	CauseKernelMemory = "kernel_memory"  // slab and other memory of the kernel
+	// tmpfs or shared memory: killing gives back nothing of it
+	CauseShmem      = "shared_memory"
+	CausePageTables = "page_tables"        //
+	CausePageCache  = "page_cache"         // that could not be reclaimed
+	CauseUncounted  = "uncounted"          // the largest part is in no counter
+	CauseNotFull    = "not_exhausted"      // there was usable memory when the counters were read
+	CauseManual     = "manual"             // SysRq f
+	CauseRefused    = "allocation_refused" // a kernel allocation failed; nobody was killed
+	CauseUnknown    = "unknown"
 )
 
 // A causeRule says when it is the cause and with which words. The first that fits counts.
@@ -62,15 +64,17 @@ func (j *judgement) cause() {
 	j.Next = append(j.Next, nextSteps[j.Event.Cause.Kind]...)
 }
 
-// otherNodes adds to a failure of a cpuset or a policy that memory was free elsewhere; where no process
-// is known to fill the nodes, that they are full is the cause.
+// otherNodes adds to a failure of a cpuset or a policy that memory was free elsewhere; where no
+// process is known to fill the nodes, that they are full is the cause.
 func (j *judgement) otherNodes() {
 	l, c := &j.Event.Limit, &j.Event.Cause
-	if l.Kind != LimitCpuset && l.Kind != LimitMempolicy || c.Kind == CauseUnusable || len(j.raw.zones) == 0 || !j.gfp.known {
+	if l.Kind != LimitCpuset && l.Kind != LimitMempolicy || c.Kind == CauseUnusable ||
+		len(j.raw.zones) == 0 || !j.gfp.known {
 		return
 	}
 	if c.Kind == CauseUnknown {
-		*c = Cause{CauseNodeFull, fmt.Sprintf("The nodes allowed (%s) are full: %s of %s free.", orString(string(l.Nodes), "?"),
+		*c = Cause{CauseNodeFull, fmt.Sprintf("The nodes allowed (%s) are full: %s of %s free.",
+			orString(string(l.Nodes), "?"),
 			units.Bytes(j.usableSum("free")), size(l.Bytes)), Shown}
 	}
 	if other := j.elsewhere(); other > 64<<20 && !j.complete {
@@ -91,7 +95,8 @@ func (j *judgement) causeManual() (Cause, bool) {
 	manual := j.paths[pathManual] || in != nil && in.order != nil && *in.order == -1
 	return Cause{
 		Confidence: Shown,
-		Sentence:   "Somebody asked for it: SysRq f starts the OOM killer whether or not memory is short.",
+		Sentence: "Somebody asked for it: SysRq f starts the OOM killer whether or not memory " +
+			"is short.",
 	}, manual
 }
 
@@ -127,13 +132,16 @@ func (j *judgement) causeUnusable() (Cause, bool) {
 		return Cause{}, false
 	}
 	j.blame(false)
-	s := fmt.Sprintf("Memory was not short: node %s has %s free, but only in zone %s, which this request (%s) may not use",
-		orString(string(l.Nodes), "?"), units.Bytes(j.elsewhereShown()), strings.Join(names, ", "), j.request())
+	s := fmt.Sprintf("Memory was not short: node %s has %s free, but only in zone %s, which "+
+		"this request (%s) may not use",
+		orString(string(l.Nodes), "?"), units.Bytes(j.elsewhereShown()), strings.Join(names, ", "),
+		j.request())
 	if j.FreeBytes != nil {
 		s += fmt.Sprintf(", and the host has %s free", units.Bytes(*j.FreeBytes))
 	}
 	if n := len(j.Event.Victims); n > 0 {
-		s += fmt.Sprintf(". Killing cannot help: %s died or were reaped for nothing", count(n, "process", "processes"))
+		s += fmt.Sprintf(". Killing cannot help: %s died or were reaped for nothing", count(n,
+			"process", "processes"))
 	}
 	return Cause{Sentence: s + ".", Confidence: Shown}, true
 }
@@ -174,8 +182,10 @@ func (j *judgement) causeCMA() (Cause, bool) {
 	}
 	j.blame(false)
 	return Cause{Confidence: Shown, Sentence: fmt.Sprintf(
-		"Of %s free in zone %s, %s belong to CMA, which this request (%s) may not use; without them the zone is below what it must keep.",
-		units.Bytes(j.usableSum("free")), j.Event.Limit.Zones, units.Bytes(j.usableSum("free_cma")), j.request(),
+		"Of %s free in zone %s, %s belong to CMA, which this request (%s) may not use; without "+
+			"them the zone is below what it must keep.",
+		units.Bytes(j.usableSum("free")), j.Event.Limit.Zones,
+		units.Bytes(j.usableSum("free_cma")), j.request(),
 	)}, true
 }
 
@@ -194,8 +204,10 @@ func (j *judgement) causeZone() (Cause, bool) {
 	}
 	j.blame(false)
 	return Cause{Confidence: Shown, Sentence: fmt.Sprintf(
-		"The request (%s) may only use zone %s, of which %s are free; %s free elsewhere are of no use to it, and killing a process frees mostly memory there.",
-		j.request(), j.Event.Limit.Zones, units.Bytes(j.usableSum("free")), units.Bytes(j.elsewhere()),
+		"The request (%s) may only use zone %s, of which %s are free; %s free elsewhere are of "+
+			"no use to it, and killing a process frees mostly memory there.",
+		j.request(), j.Event.Limit.Zones, units.Bytes(j.usableSum("free")),
+		units.Bytes(j.elsewhere()),
 	)}, true
 }
 
@@ -216,7 +228,8 @@ func (j *judgement) causeFragmented() (Cause, bool) {
 	j.blame(false)
 	return Cause{Confidence: Shown, Sentence: fmt.Sprintf(
 		"%s are free in usable zones, but in pieces: no free block of order %d (%s).",
-		units.Bytes(j.usableSum("free")), *in.order, size(times(1<<min(*in.order, 20), j.PageBytes)),
+		units.Bytes(j.usableSum("free")), *in.order, size(times(1<<min(*in.order, 20),
+			j.PageBytes)),
 	)}, len(j.buddies) > 0
 }
 
@@ -245,19 +258,25 @@ func (j *judgement) causeRefused() (Cause, bool) {
 
 // holderCauses are causes by what holds most, other than processes.
 var holderCauses = map[string]struct{ kind, words string }{
-	holdHuge:            {CauseHugePool, "the pool of huge pages, which nothing else may use and killing does not give back"},
-	holdSlab:            {CauseKernelMemory, "unreclaimable slab of the kernel, which belongs to no process"},
+	holdHuge: {CauseHugePool, "the pool of huge pages, which nothing else may use " +
+		"and killing does not give back"},
+	holdSlab: {CauseKernelMemory, "unreclaimable slab of the kernel, which belongs " +
+		"to no process"},
 	holdSlabReclaimable: {CauseKernelMemory, "slab of the kernel, which belongs to no process"},
-	holdKernel:          {CauseKernelMemory, "kernel memory, which belongs to no process in the table"},
-	holdShmem:           {CauseShmem, "shared memory or tmpfs files, which killing does not give back unless the last user dies"},
-	holdTables:          {CausePageTables, "page tables"},
-	holdFile:            {CausePageCache, "page cache that was not reclaimed in time"},
-	holdLocked:          {CauseProcesses, "unevictable (locked or pinned) memory"},
-	holdUnexplained:     {CauseUncounted, "in no counter of the report: a driver's or GPU's pages, pipe buffers, zram, a balloon"},
-	holdFree:            {CauseNotFull, "free"},
-	holdGPU:             {CauseKernelMemory, "memory of a GPU driver"},
-	holdBalloon:         {CauseKernelMemory, "taken by the balloon driver: the hypervisor took it back"},
-	holdZswap:           {CauseKernelMemory, "compressed swap (zswap or zram)"},
+	holdKernel: {CauseKernelMemory, "kernel memory, which belongs to no process in the " +
+		"table"},
+	holdShmem: {CauseShmem, "shared memory or tmpfs files, which killing does not " +
+		"give back unless the last user dies"},
+	holdTables: {CausePageTables, "page tables"},
+	holdFile:   {CausePageCache, "page cache that was not reclaimed in time"},
+	holdLocked: {CauseProcesses, "unevictable (locked or pinned) memory"},
+	holdUnexplained: {CauseUncounted, "in no counter of the report: a driver's or GPU's " +
+		"pages, pipe buffers, zram, a balloon"},
+	holdFree: {CauseNotFull, "free"},
+	holdGPU:  {CauseKernelMemory, "memory of a GPU driver"},
+	holdBalloon: {CauseKernelMemory, "taken by the balloon driver: the hypervisor took " +
+		"it back"},
+	holdZswap: {CauseKernelMemory, "compressed swap (zswap or zram)"},
 }
 
 // The share from which on a holder other than processes is the cause, whatever processes hold: what
@@ -268,7 +287,8 @@ const (
 )
 
 // reclaimable holders are a cause only where they hold more than processes do.
-var reclaimable = map[string]bool{holdFile: true, holdFree: true, holdUnexplained: true, holdLocked: true}
+var reclaimable = map[string]bool{holdFile: true, holdFree: true, holdUnexplained: true,
+	holdLocked: true}
 
 // causeHolder: something other than processes holds most.
 func (j *judgement) causeHolder() (Cause, bool) {
@@ -291,7 +311,8 @@ func (j *judgement) causeHolder() (Cause, bool) {
 			continue
 		}
 		cause := Cause{Kind: c.kind, Confidence: Shown, Sentence: fmt.Sprintf(
-			"%s of %s (%s) are %s.", units.Bytes(h.Bytes), size(j.AccountedBytes), units.Percent(*h.Ratio), c.words)}
+			"%s of %s (%s) are %s.", units.Bytes(h.Bytes), size(j.AccountedBytes),
+			units.Percent(*h.Ratio), c.words)}
 		j.qualify(&cause, h.Name)
 		j.blame(false)
 		return cause, true
@@ -318,7 +339,8 @@ func (j *judgement) qualify(c *Cause, holder string) {
 			total += p.total * p.size
 			free += p.free * p.size
 		}
-		c.Sentence += fmt.Sprintf(" Of the pool %s are free: reserved, and used by nobody.", units.Bytes(free))
+		c.Sentence += fmt.Sprintf(" Of the pool %s are free: reserved, and used by nobody.",
+			units.Bytes(free))
 		j.Numbers["hugepage_pool_bytes"], j.Numbers["hugepage_pool_free_bytes"] = total, free
 	}
 }
@@ -327,7 +349,8 @@ func (j *judgement) causeUnknown() (Cause, bool) {
 	c := Cause{Confidence: Unknown, Kind: CauseUnknown}
 	switch {
 	case j.paths[pathMemcg] && j.constraint == nil:
-		c.Sentence = "A cgroup's limit was met (the call trace goes through mem_cgroup_out_of_memory); what filled it is not in the text."
+		c.Sentence = "A cgroup's limit was met (the call trace goes through " +
+			"mem_cgroup_out_of_memory); what filled it is not in the text."
 	case j.Event.Limit.cgroupKind():
 		c.Sentence = "A cgroup's limit was met; what filled it is not in the text."
 	case j.Event.Limit.Kind == LimitUnknown:

@@ -35,8 +35,8 @@ func clean(s string) string {
 	return blanks.Replace(s)
 }
 
-// printable is a copy of s without what a terminal would act on and without invalid UTF-8: what a log
-// holds is shown to people.
+// printable is a copy of s without what a terminal would act on and without invalid UTF-8: what a
+// log holds is shown to people.
 func printable(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || c < ' ' || c == 0x7f {
@@ -76,7 +76,8 @@ func stripANSI(s string) string {
 }
 
 // htmlTags are what pages wrap logs in; others, such as the kernel's own <TASK>, stay.
-var htmlTags = []string{"br", "p", "pre", "code", "span", "div", "td", "tr", "li", "b", "i", "font", "a"}
+var htmlTags = []string{"br", "p", "pre", "code", "span", "div", "td", "tr", "li", "b", "i",
+	"font", "a"}
 
 // stripTags takes out HTML tags; a break becomes a new line.
 func stripTags(s string) string {
@@ -123,7 +124,8 @@ func contains(list []string, s string) bool {
 func spread(b []byte) []byte {
 	t := bytes.TrimSpace(b)
 	if len(t) == 0 || t[0] != '{' && t[0] != '[' ||
-		!bytes.Contains(t, []byte("OOMKilled")) && !bytes.Contains(t, []byte(`xitCode"`)) || !json.Valid(t) {
+		!bytes.Contains(t, []byte("OOMKilled")) && !bytes.Contains(t, []byte(`xitCode"`)) ||
+		!json.Valid(t) {
 		return b
 	}
 	var out bytes.Buffer

@@ -2,8 +2,8 @@ package oom
 
 import "slices"
 
-// collector puts the lines of one input in order of time and hands them to the assembler, a batch at
-// a time, so that memory stays bounded. Lines of other sources than the kernel it keeps apart.
+// collector puts the lines of one input in order of time and hands them to the assembler, a batch
+// at a time, so that memory stays bounded. Lines of other sources than the kernel it keeps apart.
 type collector struct {
 	in       *Input
 	kernel   *assembler
@@ -80,8 +80,8 @@ func (c *collector) boundary() int {
 	return len(c.batch)
 }
 
-// reversed says whether a text's newest line comes first: by its stamps, and where they do not tell,
-// by the order of the parts of a report.
+// reversed says whether a text's newest line comes first: by its stamps, and where they do not
+// tell, by the order of the parts of a report.
 func reversed(lines []line) bool {
 	var forward, backward, down, up int
 	var last *line

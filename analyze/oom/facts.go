@@ -10,16 +10,20 @@ import (
 // factLine says whether a line tells something of the host or the failure outside any report.
 func factLine(t string) bool {
 	for _, p := range []string{
-		"Mem:", "Swap:", "MemTotal:", "MemAvailable:", "MemFree:", "SwapTotal:", "SwapFree:", "HugePages_", "Hugepagesize:",
+		"Mem:", "Swap:", "MemTotal:", "MemAvailable:", "MemFree:", "SwapTotal:", "SwapFree:",
+		"HugePages_", "Hugepagesize:",
 		"CommitLimit:", "Committed_AS:", "Hugetlb:",
 	} {
 		if strings.HasPrefix(t, p) {
 			return true
 		}
 	}
-	return strings.Contains(t, "free -") || strings.Contains(t, "slot_size ") || strings.Contains(t, " Aborted ") ||
-		strings.Contains(t, "mem avail:") || strings.Contains(t, "Mark-") && strings.Contains(t, " -> ") || strings.Contains(t, "--max-old-space-size=") ||
-		(strings.Contains(t, "RAM") || strings.Contains(t, "used")) && strings.ContainsAny(t, "0123456789") && strings.Contains(t, "B")
+	return strings.Contains(t, "free -") || strings.Contains(t, "slot_size ") ||
+		strings.Contains(t, " Aborted ") ||
+		strings.Contains(t, "mem avail:") || strings.Contains(t, "Mark-") && strings.Contains(t,
+		" -> ") || strings.Contains(t, "--max-old-space-size=") ||
+		(strings.Contains(t, "RAM") || strings.Contains(t, "used")) && strings.ContainsAny(t,
+			"0123456789") && strings.Contains(t, "B")
 }
 
 // read takes one such line.
@@ -35,7 +39,8 @@ func (f *facts) read(msg string) {
 		f.readEarlyoom(t)
 	case strings.Contains(t, "free -"):
 		i := strings.Index(t, "free -")
-		f.unit = map[string]int64{"m": 1 << 20, "g": 1 << 30, "k": 1 << 10, "b": 1}[t[i+6:min(i+7, len(t))]]
+		f.unit = map[string]int64{"m": 1 << 20, "g": 1 << 30, "k": 1 << 10, "b": 1}[t[i+6:min(i+7,
+			len(t))]]
 	case strings.Contains(t, "slot_size "):
 		if n, ok := intAfter(t, "slot_size "); ok && n > 0 {
 			f.numbers["slot_bytes"] = n
@@ -117,21 +122,23 @@ func readDeath(t, how string) *deathLine {
 	if i < 0 {
 		return nil
 	}
-	before, after := strings.TrimSpace(t[:i]), strings.Replace(t[i+1+len(how):], "(core dumped)", "", 1)
+	before, after := strings.TrimSpace(t[:i]), strings.Replace(t[i+1+len(how):], "(core dumped)",
+		"", 1)
 	pid := before[strings.LastIndexByte(before, ' ')+1:]
 	if _, rest, ok := cutDigits(pid, 1, 10); !ok || rest != "" {
 		return nil
 	}
 	for _, w := range strings.Fields(after) {
-		if w != "sudo" && !strings.HasPrefix(w, "(") && !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
+		if w != "sudo" && !strings.HasPrefix(w, "(") && !strings.HasPrefix(w, "-") &&
+			!strings.Contains(w, "=") {
 			return &deathLine{atoi(pid), w[strings.LastIndexByte(w, '/')+1:]}
 		}
 	}
 	return nil
 }
 
-// readV8 reads "Mark-sweep 4043.9 (4130.0) -> 4042.9 (4133.2) MB" of V8's last collections: what was
-// used after it, and the heap.
+// readV8 reads "Mark-sweep 4043.9 (4130.0) -> 4042.9 (4133.2) MB" of V8's last collections: what
+// was used after it, and the heap.
 func (f *facts) readV8(t string) {
 	_, after, _ := strings.Cut(t, " -> ")
 	used, rest, ok := strings.Cut(after, " (")
@@ -225,8 +232,8 @@ func (f *facts) add(e *Event) {
 	}
 }
 
-// withRAM judges a host-wide report again that has no Mem-Info, now that RAM is known from elsewhere in
-// the text.
+// withRAM judges a host-wide report again that has no Mem-Info, now that RAM is known from
+// elsewhere in the text.
 func (e *Event) withRAM() {
 	e.Missing = without(e.Missing, "ram_bytes")
 	for i := range e.Fetch {
@@ -239,10 +246,13 @@ func (e *Event) withRAM() {
 	v.Share = &Share{"ram", float64(*v.RSSBytes) / float64(*e.RAMBytes)}
 	if v.Share.Ratio >= mostly {
 		v.WasCause = yes
-		e.Cause = Cause{CauseProcess, fmt.Sprintf("One process, %s, held %s = %s of RAM (%s, %s): really used memory, not address space.",
-			v.name(), size(v.RSSBytes), units.Percent(min(v.Share.Ratio, 1)), size(e.RAMBytes), e.RAMSource), Shown}
+		e.Cause = Cause{CauseProcess, fmt.Sprintf("One process, %s, held %s = %s of RAM (%s, "+
+			"%s): really used memory, not address space.",
+			v.name(), size(v.RSSBytes), units.Percent(min(v.Share.Ratio, 1)), size(e.RAMBytes),
+			e.RAMSource), Shown}
 	}
-	if t, free := e.SwapTotalBytes, e.SwapFreeBytes; t != nil && free != nil && *t > 0 && *free < *t/50 {
+	if t, free := e.SwapTotalBytes, e.SwapFreeBytes; t != nil && free != nil && *t > 0 &&
+		*free < *t/50 {
 		e.Notes = append(e.Notes, fmt.Sprintf("Swap is full (%s).", units.Bytes(*t)))
 	}
 }
@@ -263,14 +273,17 @@ func (f *facts) program(e *Event) {
 		if e.Invoker == nil || string(e.Invoker.Comm) == a.comm {
 			e.Invoker = &Invoker{PID: &a.pid, Comm: Text(a.comm)}
 		}
-		e.Notes = append(e.Notes, fmt.Sprintf("%s (pid %d) aborted itself: no OOM kill.", a.comm, a.pid))
+		e.Notes = append(e.Notes, fmt.Sprintf("%s (pid %d) aborted itself: no OOM kill.", a.comm,
+			a.pid))
 	}
 	if f.used != nil && e.RAMBytes != nil && *f.used < *e.RAMBytes {
-		e.Notes = append(e.Notes, fmt.Sprintf("%s of %s were in use: memory was not short.", units.Bytes(*f.used), units.Bytes(*e.RAMBytes)))
+		e.Notes = append(e.Notes, fmt.Sprintf("%s of %s were in use: memory was not short.",
+			units.Bytes(*f.used), units.Bytes(*e.RAMBytes)))
 	}
 	if limit, ok := f.meminfo["CommitLimit"]; ok && e.Cause.Kind == CauseMalloc {
 		if committed := f.meminfo["Committed_AS"]; committed+e.Numbers["requested_bytes"] > limit {
-			e.Notes = append(e.Notes, fmt.Sprintf("Committed_AS %s with the request is above CommitLimit %s: with vm.overcommit_memory=2 that refuses it.",
+			e.Notes = append(e.Notes, fmt.Sprintf("Committed_AS %s with the request is above "+
+				"CommitLimit %s: with vm.overcommit_memory=2 that refuses it.",
 				units.Bytes(committed), units.Bytes(limit)))
 		}
 	}
@@ -283,25 +296,34 @@ func (f *facts) hugepages(e *Event) {
 	if !ok || e.Cause.Kind != CauseHugepages {
 		return
 	}
-	free, reserved, page := f.meminfo["HugePages_Free"], f.meminfo["HugePages_Rsvd"], f.meminfo["Hugepagesize"]
-	e.Numbers["hugepages_total"], e.Numbers["hugepages_free"], e.Numbers["hugepages_reserved"] = total, free, reserved
+	free, reserved, page := f.meminfo["HugePages_Free"], f.meminfo["HugePages_Rsvd"],
+		f.meminfo["Hugepagesize"]
+	e.Numbers["hugepages_total"], e.Numbers["hugepages_free"],
+		e.Numbers["hugepages_reserved"] = total, free, reserved
 	if page > 0 {
 		e.Numbers["hugepage_bytes"] = page
 	}
 	switch {
 	case total == 0:
 		e.Limit.Kind, e.Cause.Confidence = LimitHugetlb, Shown
-		e.Cause.Sentence = "No huge page is reserved (HugePages_Total: 0); the buffer needs them. Ordinary memory may be plenty."
+		e.Cause.Sentence = "No huge page is reserved (HugePages_Total: 0); the buffer needs " +
+			"them. Ordinary memory may be plenty."
 	case free > 0 && reserved >= free:
 		e.Limit.Kind = LimitHugetlb
-		e.Cause = Cause{CauseStale, fmt.Sprintf("All %d free huge pages of %d are reserved (HugePages_Rsvd %d) by mappings that have not touched them: none is left for a new one.",
+		e.Cause = Cause{CauseStale, fmt.Sprintf("All %d free huge pages of %d are reserved "+
+			"(HugePages_Rsvd %d) by mappings that have not touched them: none is left for a new "+
+			"one.",
 			free, total, reserved), Shown}
-		e.Next = []string{"End the process that mapped them, or remove stale files in /dev/hugepages (those that fuser names no process for)."}
+		e.Next = []string{"End the process that mapped them, or remove stale files in " +
+			"/dev/hugepages (those that fuser names no process for)."}
 	case free == 0:
 		e.Limit.Kind = LimitHugetlb
-		e.Cause = Cause{CauseHugepages, fmt.Sprintf("None of the %d huge pages is free: in use, or left by a dead process.", total), Shown}
-		e.Next = []string{"See who has them: grep -l hugepages /proc/*/maps; files in /dev/hugepages that no process has open are stale: remove them."}
+		e.Cause = Cause{CauseHugepages, fmt.Sprintf("None of the %d huge pages is free: in use, "+
+			"or left by a dead process.", total), Shown}
+		e.Next = []string{"See who has them: grep -l hugepages /proc/*/maps; files in " +
+			"/dev/hugepages that no process has open are stale: remove them."}
 	default:
-		e.Notes = append(e.Notes, fmt.Sprintf("%d of %d huge pages are free, of which %d are reserved.", free, total, reserved))
+		e.Notes = append(e.Notes, fmt.Sprintf("%d of %d huge pages are free, of which %d are "+
+			"reserved.", free, total, reserved))
 	}
 }

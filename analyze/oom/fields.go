@@ -35,8 +35,8 @@ func readInvoke(msg string) invocation {
 	return v
 }
 
-// commOf is the name that ends a text. A name may hold blanks, colons and brackets, so that only its
-// greatest length tells it from a prefix that was not understood.
+// commOf is the name that ends a text. A name may hold blanks, colons and brackets, so that only
+// its greatest length tells it from a prefix that was not understood.
 func commOf(s string) string {
 	s = strings.TrimSpace(s)
 	for len(s) > maxComm {
@@ -60,8 +60,8 @@ type killLine struct {
 	killed                       bool // "Killed", not "Kill"
 }
 
-// readKill reads "Killed process 116 (name) total-vm:1kB, anon-rss:…", "Killed process 9163, UID 27,
-// (mysqld) …", "Out of memory: Kill process 1 (x) score 2 or sacrifice child".
+// readKill reads "Killed process 116 (name) total-vm:1kB, anon-rss:…", "Killed process 9163, UID
+// 27, (mysqld) …", "Out of memory: Kill process 1 (x) score 2 or sacrifice child".
 func readKill(msg string) (k killLine, ok bool) {
 	i := indexFold(msg, "killed process ")
 	k.killed = i >= 0
@@ -110,7 +110,8 @@ func readComm(s string) (comm, rest string) {
 		return "", s
 	}
 	end := len(s)
-	for _, mark := range []string{" total-vm:", ", UID", " score ", ", now ", ", total-vm", " with "} {
+	for _, mark := range []string{" total-vm:", ", UID", " score ", ", now ", ", total-vm",
+		" with "} {
 		if i := strings.Index(s[open:], mark); i >= 0 {
 			end = min(end, open+i)
 		}
@@ -147,7 +148,8 @@ func readReap(msg string) (r reapLine, ok bool) {
 		return r, false
 	}
 	r.comm, rest = readComm(rest)
-	r.anon, r.file, r.shmem = kbAfter(rest, "anon-rss:"), kbAfter(rest, "file-rss:"), kbAfter(rest, "shmem-rss:")
+	r.anon, r.file, r.shmem = kbAfter(rest, "anon-rss:"), kbAfter(rest, "file-rss:"), kbAfter(rest,
+		"shmem-rss:")
 	return r, true
 }
 
@@ -182,8 +184,9 @@ func readConstraint(msg string) constraint {
 	}
 	c := constraint{
 		kind: field("constraint="), nodemask: field(",nodemask="), cpuset: field(",cpuset="),
-		mems: field(",mems_allowed="), memcg: field(",oom_memcg="), taskMemcg: field(",task_memcg="),
-		comm: field(",task="), global: strings.Contains(msg, ",global_oom"),
+		mems: field(",mems_allowed="), memcg: field(",oom_memcg="),
+		taskMemcg: field(",task_memcg="),
+		comm:      field(",task="), global: strings.Contains(msg, ",global_oom"),
 	}
 	c.pid, c.uid = intOf(field(",pid="), ""), intOf(field(",uid="), "")
 	return c
@@ -234,7 +237,8 @@ func zoneName(msg string) (node *int64, zone, rest string, ok bool) {
 		node, t = &n, strings.TrimLeft(r, " ")
 	}
 	for _, z := range zoneOrder {
-		if rest, found := strings.CutPrefix(t, z); found && (strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, ":")) {
+		if rest, found := strings.CutPrefix(t, z); found && (strings.HasPrefix(rest, " ") ||
+			strings.HasPrefix(rest, ":")) {
 			return node, z, rest, true
 		}
 	}

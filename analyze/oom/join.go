@@ -21,8 +21,8 @@ const (
 	AtPeak = "peak" // of live bytes: the run went on, or its end is not that of a kill
 )
 
-// Explain says what the run recorded in t held when the event came that killed it, and fills r.Join but
-// for Tried and Survivor. The error is about reading the trace.
+// Explain says what the run recorded in t held when the event came that killed it, and fills r.Join
+// but for Tried and Survivor. The error is about reading the trace.
 func Explain(t *trace.Trace, r *Report) error {
 	j := &Join{
 		Trace: t.Dir, Live: t.Live, Warnings: []string{}, ByClass: []Held{}, ByStage: []Held{},
@@ -30,7 +30,8 @@ func Explain(t *trace.Trace, r *Report) error {
 	}
 	r.Join = j
 	if t.Live {
-		j.warn("The run is not sealed: its journal is read as it stands. Once it is dead, `highwater recover %s` seals it.", filepath.Clean(t.Dir))
+		j.warn("The run is not sealed: its journal is read as it stands. Once it is dead, "+
+			"`highwater recover %s` seals it.", filepath.Clean(t.Dir))
 	}
 	found, err := analyze.Run(t, analyze.Options{})
 	if err != nil {
@@ -46,7 +47,8 @@ func Explain(t *trace.Trace, r *Report) error {
 	if killedRun(t) || m.until != trace.Null {
 		j.fromMoment(m)
 	} else {
-		j.warn("The trace does not end with a kill (process_end %s): this is its peak, not the moment of the kill.", orString(string(found.ProcessEnd), "unknown"))
+		j.warn("The trace does not end with a kill (process_end %s): this is its peak, not the "+
+			"moment of the kill.", orString(string(found.ProcessEnd), "unknown"))
 		j.fromPeak(found.Attribution)
 	}
 	j.remainder(e)
@@ -69,8 +71,8 @@ func killedRun(t *trace.Trace) bool {
 	return false
 }
 
-// choose picks the event that killed the run: the one whose victim has the pid of one of the trace's
-// processes, else the last one; it warns where they do not match.
+// choose picks the event that killed the run: the one whose victim has the pid of one of the
+// trace's processes, else the last one; it warns where they do not match.
 func (j *Join) choose(t *trace.Trace, events []*Event) *Event {
 	at := -1
 	for i, e := range events {
@@ -90,7 +92,8 @@ func (j *Join) choose(t *trace.Trace, events []*Event) *Event {
 	j.Event = &at
 	e := events[at]
 	if j.Matches != nil && !*j.Matches {
-		j.warn("The victim %s is not a process of the trace (%s): the event is about something else, or the run was in a container whose pids are its own.",
+		j.warn("The victim %s is not a process of the trace (%s): the event is about something "+
+			"else, or the run was in a container whose pids are its own.",
 			e.victim().name(), pids(&t.Manifest))
 	}
 	host := &t.Manifest.Host
@@ -145,7 +148,8 @@ func (j *Join) limit(e *Event, m *trace.Manifest) {
 	if e == nil || e.Limit.Bytes == nil {
 		if m.Memory.EffectiveBytes > 0 {
 			j.LimitBytes = ptr(m.Memory.EffectiveBytes)
-			j.warn("The text does not give the limit: %s is what bounded the run when it started (%s).", units.Bytes(m.Memory.EffectiveBytes), m.Memory.Kind)
+			j.warn("The text does not give the limit: %s is what bounded the run when it "+
+				"started (%s).", units.Bytes(m.Memory.EffectiveBytes), m.Memory.Kind)
 		}
 		return
 	}
@@ -170,8 +174,8 @@ func (j *Join) limit(e *Event, m *trace.Manifest) {
 	}
 }
 
-// killTime is when the kill came, after the trace's anchor; Null where neither says so or it is outside
-// the trace.
+// killTime is when the kill came, after the trace's anchor; Null where neither says so or it is
+// outside the trace.
 func (j *Join) killTime(t *trace.Trace, e *Event, s *analyze.Summary) int64 {
 	if e == nil {
 		return trace.Null
@@ -191,7 +195,8 @@ func (j *Join) killTime(t *trace.Trace, e *Event, s *analyze.Summary) int64 {
 		return trace.Null
 	}
 	if at < -exact || at > *s.ObservedNS+60e9 {
-		j.warn("The report's time is %s from the trace's %s: probably another run.", farther(at, *s.ObservedNS), side(at))
+		j.warn("The report's time is %s from the trace's %s: probably another run.", farther(at,
+			*s.ObservedNS), side(at))
 		return trace.Null
 	}
 	if at > *s.ObservedNS-exact || at < 0 {
@@ -278,7 +283,8 @@ func (j *Join) fromMoment(m *moment) {
 		j.At = AtKill
 	}
 	host := m.ledger.Ledger.Host
-	j.HeldBytes, j.ResidentBytes, j.AtNS = ptr(host.LiveBytes), ptr(host.ResidentBytes), ptr(m.lastNS)
+	j.HeldBytes, j.ResidentBytes, j.AtNS = ptr(host.LiveBytes), ptr(host.ResidentBytes),
+		ptr(m.lastNS)
 	byClass, byStage := map[string]*Held{}, map[string]*Held{}
 	add := func(to map[string]*Held, name string, bytes, resident int64) {
 		if to[name] == nil {
@@ -298,7 +304,8 @@ func (j *Join) fromMoment(m *moment) {
 	j.ByClass, j.ByStage = heldList(byClass, host.LiveBytes), heldList(byStage, host.LiveBytes)
 	for _, p := range memory.Places() {
 		if w := m.ledger.Ledger.At(p); w.Bytes != 0 || w.Partitions != 0 {
-			j.ByPlace = append(j.ByPlace, Place{Held{Name: p.String(), Bytes: w.Bytes, Ratio: ratio(w.Bytes, host.LiveBytes)}, w.Partitions})
+			j.ByPlace = append(j.ByPlace, Place{Held{Name: p.String(), Bytes: w.Bytes,
+				Ratio: ratio(w.Bytes, host.LiveBytes)}, w.Partitions})
 		}
 	}
 	sortPlaces(j.ByPlace)
@@ -384,8 +391,8 @@ func explains(r *analyze.Report) *Finding {
 	return nil
 }
 
-// Candidates are the settings to replay, in order, until one survives: the finding's own remedy, then
-// the permit held until the send is accepted, then fewer and fewer partitions at once.
+// Candidates are the settings to replay, in order, until one survives: the finding's own remedy,
+// then the permit held until the send is accepted, then fewer and fewer partitions at once.
 func (j *Join) Candidates(m *trace.Manifest) []map[string]string {
 	var list []map[string]string
 	add := func(set map[string]string) {
@@ -393,7 +400,8 @@ func (j *Join) Candidates(m *trace.Manifest) []map[string]string {
 		for name, v := range set {
 			changes = changes || m.Settings[name].Value != v
 		}
-		if changes && !slices.ContainsFunc(list, func(o map[string]string) bool { return fmt.Sprint(o) == fmt.Sprint(set) }) {
+		if changes && !slices.ContainsFunc(list,
+			func(o map[string]string) bool { return fmt.Sprint(o) == fmt.Sprint(set) }) {
 			list = append(list, set)
 		}
 	}
@@ -407,7 +415,8 @@ func (j *Join) Candidates(m *trace.Manifest) []map[string]string {
 	}
 	for _, n := range []int64{workers * 3 / 4, workers / 2, workers / 4, 1} {
 		if n >= 1 && n < workers {
-			add(map[string]string{"permit_release": "send_accepted", "partition_workers": strconv.FormatInt(n, 10)})
+			add(map[string]string{"permit_release": "send_accepted",
+				"partition_workers": strconv.FormatInt(n, 10)})
 		}
 	}
 	return list

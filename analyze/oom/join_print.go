@@ -27,11 +27,13 @@ func (j *Join) print(w io.Writer, style report.Style) error {
 	add("by stage", shares(j.ByStage))
 	var places []string
 	for _, p := range j.ByPlace[:min(len(j.ByPlace), 6)] {
-		places = append(places, fmt.Sprintf("%s %s (%s)", p.Name, units.Bytes(p.Bytes), count(int(p.Partitions), "partition", "partitions")))
+		places = append(places, fmt.Sprintf("%s %s (%s)", p.Name, units.Bytes(p.Bytes),
+			count(int(p.Partitions), "partition", "partitions")))
 	}
 	add("waiting at", strings.Join(places, ", "))
 	if j.UnattributedBytes != nil {
-		add("unattributed", fmt.Sprintf("%s of the victim's %s are in no recorded buffer", units.Bytes(*j.UnattributedBytes), size(j.VictimRSSBytes)))
+		add("unattributed", fmt.Sprintf("%s of the victim's %s are in no recorded buffer",
+			units.Bytes(*j.UnattributedBytes), size(j.VictimRSSBytes)))
 	}
 	if f := j.Finding; f != nil {
 		add("explained by", fmt.Sprintf("%s (%s): %s", f.ID, f.Severity, f.Sentence))
@@ -50,7 +52,8 @@ func (j *Join) held() string {
 	if j.HeldBytes == nil || j.AtNS == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s of recorded buffers at the %s, %s after the start", units.Bytes(*j.HeldBytes),
+	return fmt.Sprintf("%s of recorded buffers at the %s, %s after the start",
+		units.Bytes(*j.HeldBytes),
 		map[string]string{AtEnd: "end of the run", AtPeak: "peak"}[j.At], units.Nanos(*j.AtNS))
 }
 
@@ -61,7 +64,8 @@ func shares(list []Held) string {
 		if name == "" {
 			name = "no stage"
 		}
-		parts = append(parts, fmt.Sprintf("%s %s (%s)", name, units.Bytes(h.Bytes), units.Percent(h.Ratio)))
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", name, units.Bytes(h.Bytes),
+			units.Percent(h.Ratio)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -69,9 +73,11 @@ func shares(list []Held) string {
 func (j *Join) printSurvivors(add func(key, value string)) {
 	switch {
 	case j.Survivor != nil:
-		add("would survive", fmt.Sprintf("%s: %s, under the limit of %s", j.Survivor.text(), j.Survivor.outcome(), size(j.LimitBytes)))
+		add("would survive", fmt.Sprintf("%s: %s, under the limit of %s", j.Survivor.text(),
+			j.Survivor.outcome(), size(j.LimitBytes)))
 	case len(j.Tried) > 0 && j.LimitBytes != nil:
-		add("would survive", fmt.Sprintf("none of the %s tried stays under %s", count(len(j.Tried), "setting", "settings"), units.Bytes(*j.LimitBytes)))
+		add("would survive", fmt.Sprintf("none of the %s tried stays under %s", count(len(j.Tried),
+			"setting", "settings"), units.Bytes(*j.LimitBytes)))
 	case len(j.Tried) > 0:
 		add("would survive", "not known: the limit is not")
 	}

@@ -29,10 +29,14 @@ func killedAt(d *trace.Data, ns int64) *trace.Data {
 	cut := *d
 	cut.Manifest.ProcessEnd, cut.Manifest.SealedBy = "killed", "recover"
 	cut.Manifest.PeakRSS = nil
-	cut.Buffers = slices.DeleteFunc(slices.Clone(d.Buffers), func(b trace.BufferEvent) bool { return b.TimeNS > ns })
-	cut.Queues = slices.DeleteFunc(slices.Clone(d.Queues), func(q trace.QueueEvent) bool { return q.TimeNS > ns })
-	cut.Samples = slices.DeleteFunc(slices.Clone(d.Samples), func(s trace.Sample) bool { return s.TimeNS > ns })
-	cut.Spans = slices.DeleteFunc(slices.Clone(d.Spans), func(s trace.Span) bool { return s.BeginNS > ns })
+	cut.Buffers = slices.DeleteFunc(slices.Clone(d.Buffers),
+		func(b trace.BufferEvent) bool { return b.TimeNS > ns })
+	cut.Queues = slices.DeleteFunc(slices.Clone(d.Queues),
+		func(q trace.QueueEvent) bool { return q.TimeNS > ns })
+	cut.Samples = slices.DeleteFunc(slices.Clone(d.Samples),
+		func(s trace.Sample) bool { return s.TimeNS > ns })
+	cut.Spans = slices.DeleteFunc(slices.Clone(d.Spans),
+		func(s trace.Span) bool { return s.BeginNS > ns })
 	for i := range cut.Spans {
 		if s := &cut.Spans[i]; s.EndNS > ns {
 			s.EndNS, s.EndSeq = trace.Null, trace.Null
@@ -47,7 +51,8 @@ const rssKB = 130000
 func reportAt(t *testing.T, m *trace.Manifest, pid int, ns int64) *Report {
 	at := m.Anchor.MonotonicNS + ns
 	return readText(t, fmt.Sprintf("[%d.%06d] memory: usage 131072kB, limit 131072kB, failcnt 12\n"+
-		"[%d.%06d] Memory cgroup out of memory: Killed process %d (highwater) total-vm:9923620kB, anon-rss:%dkB, file-rss:0kB, shmem-rss:0kB\n",
+		"[%d.%06d] Memory cgroup out of memory: Killed process %d (highwater) "+
+		"total-vm:9923620kB, anon-rss:%dkB, file-rss:0kB, shmem-rss:0kB\n",
 		at/1e9, at%1e9/1e3, at/1e9, at%1e9/1e3, pid, rssKB))
 }
 
@@ -109,7 +114,8 @@ func checkSums(t *testing.T, j *Join, live int64) {
 		waiting += p.Partitions
 	}
 	if classes != live || stages != live || places != live || waiting == 0 {
-		t.Errorf("by class %d, by stage %d, by place %d (%d partitions) of %d", classes, stages, places, waiting, live)
+		t.Errorf("by class %d, by stage %d, by place %d (%d partitions) of %d", classes, stages,
+			places, waiting, live)
 	}
 }
 
@@ -147,8 +153,10 @@ func TestExplainWarns(t *testing.T) {
 	if err := Explain(live, r); err != nil {
 		t.Fatal(err)
 	}
-	if !r.Join.Live || !strings.Contains(r.Join.Warnings[0], "highwater recover run.hw") || r.Join.At != AtEnd {
-		t.Errorf("of a run not recovered: live %v, at %q, warnings %q", r.Join.Live, r.Join.At, r.Join.Warnings)
+	if !r.Join.Live || !strings.Contains(r.Join.Warnings[0], "highwater recover run.hw") ||
+		r.Join.At != AtEnd {
+		t.Errorf("of a run not recovered: live %v, at %q, warnings %q", r.Join.Live, r.Join.At,
+			r.Join.Warnings)
 	}
 }
 
@@ -158,7 +166,8 @@ func TestExplainWithoutAnEvent(t *testing.T) {
 	if err := Explain(trace.FromData(killedAt(d, 7e8)), r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Join.Event != nil || r.Join.HeldBytes == nil || *r.Join.LimitBytes != d.Manifest.Memory.EffectiveBytes {
+	if r.Join.Event != nil || r.Join.HeldBytes == nil ||
+		*r.Join.LimitBytes != d.Manifest.Memory.EffectiveBytes {
 		t.Errorf("join %+v", r.Join)
 	}
 }
@@ -167,7 +176,8 @@ func TestCandidates(t *testing.T) {
 	d := recorded(t)
 	j := &Join{Finding: &Finding{WhatIf: map[string]string{"early_free": "false"}}}
 	got := fmt.Sprint(j.Candidates(&d.Manifest))
-	want := "[map[early_free:false] map[permit_release:send_accepted] map[partition_workers:1 permit_release:send_accepted]]"
+	want := "[map[early_free:false] map[permit_release:send_accepted] map[partition_workers:1 " +
+		"permit_release:send_accepted]]"
 	if got != want {
 		t.Errorf("candidates %s, want %s", got, want)
 	}

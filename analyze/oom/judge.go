@@ -155,8 +155,8 @@ func (j *judgement) memory() {
 	j.SwapTotalBytes, j.SwapFreeBytes = j.swapTotal, j.swapFree
 }
 
-// zonesComplete says whether the zones shown are the whole host's: a report leaves out nodes and zones
-// that the request could not use.
+// zonesComplete says whether the zones shown are the whole host's: a report leaves out nodes and
+// zones that the request could not use.
 func (j *judgement) zonesComplete() bool {
 	if len(j.zones) == 0 {
 		return false
@@ -338,9 +338,11 @@ func (j *judgement) fromTable(v *Victim) {
 	if x := j.row(*v.PID); x != nil {
 		v.Comm, v.UID = orText(v.Comm, x.comm), or(v.UID, &x.uid)
 		v.OOMScoreAdj, v.PgtableBytes = or(v.OOMScoreAdj, x.adj), or(v.PgtableBytes, x.tableBytes)
-		v.RSSBytes, v.VirtualBytes = times(x.rss, j.PageBytes), or(v.VirtualBytes, times(x.vm, j.PageBytes))
+		v.RSSBytes, v.VirtualBytes = times(x.rss, j.PageBytes), or(v.VirtualBytes, times(x.vm,
+			j.PageBytes))
 		for _, c := range []struct{ into, pages *(*int64) }{
-			{&v.AnonBytes, &x.anon}, {&v.FileBytes, &x.file}, {&v.ShmemBytes, &x.shmem}, {&v.SwapBytes, &x.swap},
+			{&v.AnonBytes, &x.anon}, {&v.FileBytes, &x.file}, {&v.ShmemBytes, &x.shmem},
+			{&v.SwapBytes, &x.swap},
 		} {
 			if *c.into == nil && *c.pages != nil {
 				*c.into = times(**c.pages, j.PageBytes)
@@ -401,7 +403,8 @@ func (j *judgement) programs() {
 		j.Event.Programs = append(j.Event.Programs, *p)
 	}
 	slices.SortFunc(j.Event.Programs, func(a, b Program) int {
-		return cmp.Or(cmp.Compare(value(b.RSSBytes), value(a.RSSBytes)), cmp.Compare(a.Comm, b.Comm))
+		return cmp.Or(cmp.Compare(value(b.RSSBytes), value(a.RSSBytes)), cmp.Compare(a.Comm,
+			b.Comm))
 	})
 	j.Event.Programs = j.Event.Programs[:min(len(j.Event.Programs), maxPrograms)]
 }

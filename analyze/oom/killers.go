@@ -20,8 +20,8 @@ var killerRules = []struct {
 	{"system oom encountered", readSystemOOM},
 }
 
-// readOomd reads systemd-oomd's "Killed /path due to memory used (a) / total (b) and swap used …" and
-// "… due to memory pressure for /slice being 62.97% > 50.00% for > 20s …".
+// readOomd reads systemd-oomd's "Killed /path due to memory used (a) / total (b) and swap used …"
+// and "… due to memory pressure for /slice being 62.97% > 50.00% for > 20s …".
 func readOomd(e *Event, msg string) bool {
 	i := strings.Index(msg, "Killed /")
 	if i < 0 || !strings.Contains(msg, "due to memory") {
@@ -37,14 +37,18 @@ func readOomd(e *Event, msg string) bool {
 		e.RAMBytes, e.RAMSource = n, "systemd-oomd"
 	}
 	why, _ := wordAfter(msg, "due to ", "\n")
-	e.Cause = Cause{CauseOomd, fmt.Sprintf("systemd-oomd, not the kernel, killed %s due to %s: its own thresholds were met before memory ran out.",
+	e.Cause = Cause{CauseOomd, fmt.Sprintf("systemd-oomd, not the kernel, killed %s due to %s: "+
+		"its own thresholds were met before memory ran out.",
 		path, strings.TrimRight(why, ".")), Shown}
-	e.Next = []string{"See oomctl and oomd.conf (SwapUsedLimit=, DefaultMemoryPressureLimit=), or ManagedOOMPreference=omit for the unit; find who uses the memory: systemd-oomd takes the cgroup with the most swap or reclaim."}
+	e.Next = []string{"See oomctl and oomd.conf (SwapUsedLimit=, DefaultMemoryPressureLimit=), " +
+		"or ManagedOOMPreference=omit for the unit; find who uses the memory: systemd-oomd " +
+		"takes the cgroup with the most swap or reclaim."}
 	e.Victims = append(e.Victims, v)
 	return true
 }
 
-// readEarlyoom reads `sending SIGTERM to process 1234 uid 1000 "chrome": badness 861, VmRSS 2345 MiB`.
+// readEarlyoom reads `sending SIGTERM to process 1234 uid 1000 "chrome": badness 861, VmRSS 2345
+// MiB`.
 func readEarlyoom(e *Event, msg string) bool {
 	i := indexFold(msg, "to process ")
 	if i < 0 {
@@ -60,13 +64,15 @@ func readEarlyoom(e *Event, msg string) bool {
 	}
 	v.RSSBytes = sizeIn(rest, "VmRSS ")
 	e.Victims = append(e.Victims, v)
-	e.Cause = Cause{CauseOomd, "earlyoom, not the kernel, ended the process: available memory and free swap fell below its thresholds.", Shown}
-	e.Next = []string{"See the line \"mem avail\" before it; change -m and -s, or --avoid for this process."}
+	e.Cause = Cause{CauseOomd, "earlyoom, not the kernel, ended the process: available memory " +
+		"and free swap fell below its thresholds.", Shown}
+	e.Next = []string{"See the line \"mem avail\" before it; change -m and -s, or --avoid for " +
+		"this process."}
 	return true
 }
 
-// readSystemOOM reads the kubelet's "System OOM encountered, victim process: prover, pid: 12399", which it
-// takes from the kernel's report of a host-wide kill.
+// readSystemOOM reads the kubelet's "System OOM encountered, victim process: prover, pid: 12399",
+// which it takes from the kernel's report of a host-wide kill.
 func readSystemOOM(e *Event, msg string) bool {
 	pid, ok := intAfter(msg, "pid: ")
 	if !ok {
@@ -75,13 +81,14 @@ func readSystemOOM(e *Event, msg string) bool {
 	name, _ := wordAfter(msg, "victim process: ", ",")
 	e.Source, e.Limit.Kind = SourceStatus, LimitHost
 	e.Victims = append(e.Victims, Victim{PID: &pid, Comm: Text(name), Killed: true, KillLines: 1})
-	e.Cause = Cause{CauseUnknown, "The kubelet saw a host-wide OOM kill on its node; what filled the host is not in the text.", Unknown}
+	e.Cause = Cause{CauseUnknown, "The kubelet saw a host-wide OOM kill on its node; what " +
+		"filled the host is not in the text.", Unknown}
 	e.Next = []string{"Fetch the kernel's report of that moment on the node."}
 	return true
 }
 
-// readLmkd reads Android's "Kill 'com.example' (1234), uid 10123, oom_score_adj 900 to free 51234kB rss,
-// 1234kB swap; reason: …", and the kernel's own driver before it.
+// readLmkd reads Android's "Kill 'com.example' (1234), uid 10123, oom_score_adj 900 to free 51234kB
+// rss, 1234kB swap; reason: …", and the kernel's own driver before it.
 func readLmkd(e *Event, msg string) bool {
 	i := indexFold(msg, "kill")
 	free := sizeIn(msg, "to free ")
@@ -106,7 +113,9 @@ func readLmkd(e *Event, msg string) bool {
 	if reason, ok := wordAfter(msg, "reason: ", "\n"); ok {
 		why = strings.TrimSpace(reason)
 	}
-	e.Cause = Cause{CauseOomd, fmt.Sprintf("Android's low memory killer, not the kernel's OOM killer, killed the process: %s.", strings.TrimRight(why, ".")), Shown}
-	e.Next = []string{"Least important processes go first, by oom_score_adj: see what filled memory."}
+	e.Cause = Cause{CauseOomd, fmt.Sprintf("Android's low memory killer, not the kernel's OOM "+
+		"killer, killed the process: %s.", strings.TrimRight(why, ".")), Shown}
+	e.Next = []string{"Least important processes go first, by oom_score_adj: see what filled " +
+		"memory."}
 	return true
 }

@@ -2,24 +2,28 @@ package oom
 
 import "testing"
 
-// TestKinds: limit, cause and confidence of every further case, with the figures that it turns on. A number of
-// 0 is not asserted.
+// TestKinds: limit, cause and confidence of every further case, with the figures that it turns on.
+// A number of 0 is not asserted.
 func TestKinds(t *testing.T) {
 	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 	for _, c := range []struct {
 		name, limit, cause, confidence string
 		bytes, page, unexplained       int64
 	}{
-		{"host-3.10-rhel7-two-nodes.log", LimitHost, CauseProcess, Shown, (16678438 - 334767) * 4 * kib, 4096, 0},
+		{"host-3.10-rhel7-two-nodes.log", LimitHost, CauseProcess, Shown,
+			(16678438 - 334767) * 4 * kib, 4096, 0},
 		{"rhel6-2.6.32.log", LimitHost, CauseShmem, Shown, (4194303 - 127001) * 4 * kib, 4096, 0},
 		{"memcg-v1-docker-4.4.log", LimitMemcg, CauseProcess, Shown, 102400 * kib, 4096, 0},
-		{"memcg-swap-v1.log", LimitMemcgSwap, CauseProcess, Shown, 71303168 * kib, 4096, 3952 * kib},
+		{"memcg-swap-v1.log", LimitMemcgSwap, CauseProcess, Shown, 71303168 * kib, 4096,
+			3952 * kib},
 		{"memcg-kmem-v1.log", LimitKernel, CauseKernelMemory, Shown, 51200 * kib, 0, 0},
 		{"memcg-v2-stats-6.8.log", LimitMemcg, CauseShmem, Shown, 100 * gib, 4096, 214748160},
 		{"cma-armv7-rpi.log", LimitCMA, CauseCMA, Shown, (663836 - 131072*4) * kib, 4096, 0},
 		{"lowmem-pae-squid.log", LimitZone, CauseZone, Shown, (15968 + 587000) * kib, 4096, 0},
-		{"sparc64-8k-pipes.log", LimitHost, CauseUncounted, Suspected, 16539000 * kib, 8192, 8468537344},
-		{"hugepage-pool-host.log", LimitHost, CauseHugePool, Shown, (33519104 - 688312) * 4 * kib, 4096, 0},
+		{"sparc64-8k-pipes.log", LimitHost, CauseUncounted, Suspected, 16539000 * kib, 8192,
+			8468537344},
+		{"hugepage-pool-host.log", LimitHost, CauseHugePool, Shown, (33519104 - 688312) * 4 * kib,
+			4096, 0},
 		{"mempolicy-5.15.log", LimitMempolicy, CauseProcess, Shown, 66060288 * kib, 4096, 0},
 		{"mempolicy-4.15.log", LimitMempolicy, CauseProcess, Suspected, 0, 0, 0},
 		{"cpuset-full-6.1.log", LimitCpuset, CauseNodeFull, Shown, 66060288 * kib, 4096, 0},

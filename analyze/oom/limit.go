@@ -23,7 +23,8 @@ func (j *judgement) limit() {
 	if c := j.constraint; c != nil {
 		l.Nodes = Text(c.mems)
 		if l.Kind == LimitMempolicy {
-			l.Nodes = Text(strings.TrimSuffix(c.nodemask, ",")) // the cpuset's nodes are not the bound
+			// the cpuset's nodes are not the bound
+			l.Nodes = Text(strings.TrimSuffix(c.nodemask, ","))
 		}
 	} else if j.mems != "" {
 		l.Nodes = Text(j.mems)
@@ -88,7 +89,8 @@ func (j *judgement) limitKind() string {
 	if j.failed != "" && len(j.zones) == 0 {
 		return LimitUnknown
 	}
-	if hostKill || j.paths[pathPages] || j.paths[pathManual] || j.seen[kindNoVictim] || j.failed != "" && len(j.zones) > 0 ||
+	if hostKill || j.paths[pathPages] || j.paths[pathManual] || j.seen[kindNoVictim] ||
+		j.failed != "" && len(j.zones) > 0 ||
 		len(j.counters) > 3 && j.seen[kindInvoke] || j.constraint != nil && j.constraint.global {
 		return LimitHost
 	}
@@ -106,10 +108,12 @@ func (j *judgement) memcgSigns() bool {
 		j.paths[pathMemcg] || j.paths[pathMemcgKernel] && !j.paths[pathPages]
 }
 
-// nodeSigns tells cpuset and memory policy in reports before 5.0, which have no constraint: by a node
-// mask that holds fewer nodes than the task may use, and by a cpuset whose nodes are not the host's.
+// nodeSigns tells cpuset and memory policy in reports before 5.0, which have no constraint: by a
+// node mask that holds fewer nodes than the task may use, and by a cpuset whose nodes are not the
+// host's.
 func (j *judgement) nodeSigns() string {
-	if in := j.raw.invoke; in != nil && in.nodemask != "" && in.nodemask[0] >= '0' && in.nodemask[0] <= '9' {
+	if in := j.raw.invoke; in != nil && in.nodemask != "" && in.nodemask[0] >= '0' &&
+		in.nodemask[0] <= '9' {
 		if in.nodemask != j.mems && j.mems != "" {
 			return LimitMempolicy
 		}
@@ -117,7 +121,8 @@ func (j *judgement) nodeSigns() string {
 			return LimitMempolicy
 		}
 	}
-	if j.cpuset != "" && j.cpuset != "/" && len(j.zones) > 0 && j.RAMBytes != nil && !j.complete && j.numa() {
+	if j.cpuset != "" && j.cpuset != "/" && len(j.zones) > 0 && j.RAMBytes != nil && !j.complete &&
+		j.numa() {
 		return LimitCpuset
 	}
 	return ""
@@ -197,11 +202,19 @@ var cgroupOwners = []struct {
 	fits  func(last string) bool
 	owner Text
 }{
-	{func(s string) bool { return strings.HasPrefix(s, "cri-containerd-") || strings.HasPrefix(s, "crio-") }, "container"},
-	{func(s string) bool { return strings.HasPrefix(s, "docker-") || strings.HasPrefix(s, "libpod-") }, "container"},
-	{func(s string) bool { return strings.Contains(s, "-pod") && strings.HasSuffix(s, ".slice") }, "pod"},
+	{func(s string) bool {
+		return strings.HasPrefix(s, "cri-containerd-") || strings.HasPrefix(s,
+			"crio-")
+	}, "container"},
+	{func(s string) bool {
+		return strings.HasPrefix(s, "docker-") || strings.HasPrefix(s,
+			"libpod-")
+	}, "container"},
+	{func(s string) bool { return strings.Contains(s, "-pod") && strings.HasSuffix(s, ".slice") },
+		"pod"},
 	{func(s string) bool { return strings.HasPrefix(s, "pod") && len(s) > 20 }, "pod"},
-	{func(s string) bool { return strings.HasPrefix(s, "job_") || strings.HasPrefix(s, "step_") }, "job"},
+	{func(s string) bool { return strings.HasPrefix(s, "job_") || strings.HasPrefix(s, "step_") },
+		"job"},
 	{func(s string) bool { return strings.HasPrefix(s, "session-") }, "session"},
 	{func(s string) bool { return strings.HasSuffix(s, ".service") }, "service"},
 	{func(s string) bool { return strings.HasSuffix(s, ".slice") || s == "kubepods" }, "slice"},
@@ -231,8 +244,8 @@ func cgroupOwner(path string) Text {
 	return ""
 }
 
-// zoneLimit finds out whether a host-wide failure was that of the zones which the request may use, or
-// of pages outside CMA: then other memory was free and of no use to it.
+// zoneLimit finds out whether a host-wide failure was that of the zones which the request may use,
+// or of pages outside CMA: then other memory was free and of no use to it.
 func (j *judgement) zoneLimit() {
 	if !j.gfp.known || len(j.raw.zones) == 0 {
 		return
@@ -260,7 +273,8 @@ func (j *judgement) zoneLimit() {
 		if j.cmaReserved != nil && j.PageBytes != nil && managed > 0 {
 			l.Bytes = ptr(managed - *j.cmaReserved**j.PageBytes)
 		}
-	case other > max(64<<20, value(j.ManagedBytes)/50) && (!withoutCMA && other > 3*needed || other > 4*usable):
+	case other > max(64<<20, value(j.ManagedBytes)/50) && (!withoutCMA && other > 3*needed ||
+		other > 4*usable):
 		l.Kind, l.Zones = LimitZone, Text(strings.Join(names, " "))
 		if managed > 0 {
 			l.Bytes = &managed
@@ -276,8 +290,8 @@ func (z *zoneLine) size() int64 {
 	return z.bytes["present"]
 }
 
-// suffices says whether so much free memory would have let a zone serve the request: more than it must
-// keep, with what it holds back from requests that prefer a higher zone.
+// suffices says whether so much free memory would have let a zone serve the request: more than it
+// must keep, with what it holds back from requests that prefer a higher zone.
 func (j *judgement) suffices(z *zoneLine, free int64) bool {
 	keep := z.bytes["low"]
 	if class := min(j.gfp.highest, len(z.reserve)-1); class >= 0 {
@@ -286,8 +300,8 @@ func (j *judgement) suffices(z *zoneLine, free int64) bool {
 	return free > keep
 }
 
-// classZone is where in lowmem_reserve[] the request's highest zone stands: the list has the zones that
-// the kernel was built with, and ends with the highest.
+// classZone is where in lowmem_reserve[] the request's highest zone stands: the list has the zones
+// that the kernel was built with, and ends with the highest.
 func (j *judgement) classZone(z *zoneLine, class int) int {
 	switch {
 	case len(z.reserve) >= 4 && j.raw.zones[0].node != nil: // DMA DMA32 Normal Movable …
@@ -298,7 +312,8 @@ func (j *judgement) classZone(z *zoneLine, class int) int {
 			return 3
 		}
 	case len(z.reserve) == 4: // DMA Normal HighMem Movable
-		return min(map[string]int{"Normal": 1, "HighMem": 2, "Movable": 3}[zoneOrder[j.gfp.highest]], 3)
+		return min(map[string]int{"Normal": 1, "HighMem": 2,
+			"Movable": 3}[zoneOrder[j.gfp.highest]], 3)
 	}
 	return class
 }

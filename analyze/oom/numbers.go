@@ -83,8 +83,8 @@ func indexFold(s, sub string) int {
 
 func hasFold(s, sub string) bool { return indexFold(s, sub) >= 0 }
 
-// pairs goes through "key:value" and "key: value", as the kernel writes its counters, and gives each
-// number with the letters behind it. It stops where yield says false.
+// pairs goes through "key:value" and "key: value", as the kernel writes its counters, and gives
+// each number with the letters behind it. It stops where yield says false.
 func pairs(s string, yield func(key string, n int64, unit string) bool) {
 	for {
 		colon := strings.IndexByte(s, ':')

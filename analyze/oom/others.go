@@ -31,17 +31,19 @@ const sameFailure = 40
 
 func newEvent(source, input string, s *stamp) *Event {
 	e := &Event{
-		Source: source, Input: input, Victims: []Victim{}, Holders: []Holder{}, Programs: []Program{},
-		Usage: []Usage{}, Zones: []ZoneFree{}, Numbers: map[string]int64{}, Missing: []string{}, Fetch: []Fetch{},
-		Next: []string{}, Notes: []string{},
+		Source: source, Input: input, Victims: []Victim{}, Holders: []Holder{},
+		Programs: []Program{},
+		Usage:    []Usage{}, Zones: []ZoneFree{}, Numbers: map[string]int64{}, Missing: []string{},
+		Fetch: []Fetch{},
+		Next:  []string{}, Notes: []string{},
 	}
 	e.Limit.Kind = LimitUnknown
 	e.setTime(s)
 	return e
 }
 
-// otherEvents reads the lines that are not of kernel reports into events; kernel are those of the same
-// text, to which facts about the host and fitting exit statuses are added.
+// otherEvents reads the lines that are not of kernel reports into events; kernel are those of the
+// same text, to which facts about the host and fitting exit statuses are added.
 func (c *collector) otherEvents(kernel []*Event) []*Event {
 	o := otherReader{collector: c}
 	for i := range c.others {
@@ -94,8 +96,8 @@ func (o *otherReader) keep(e *Event) {
 	o.events = append(o.events, e)
 }
 
-// message takes a program's message: of the failure before it where it is near, whose event it decides
-// where its rule is more particular.
+// message takes a program's message: of the failure before it where it is near, whose event it
+// decides where its rule is more particular.
 func (o *otherReader) message(l *line) {
 	same := o.program != nil && l.no-o.no <= sameFailure
 	switch {
@@ -123,7 +125,9 @@ func (o *otherReader) keepEndings(kernel []*Event) {
 		if killed {
 			last := kernel[len(kernel)-1]
 			if len(last.Notes) < 20 {
-				last.Notes = append(last.Notes, "The text also has an exit status that fits: "+strings.Join(e.Notes, " ")+e.exitText())
+				last.Notes = append(last.Notes,
+					"The text also has an exit status that fits: "+strings.Join(e.Notes,
+						" ")+e.exitText())
 			}
 			continue
 		}
@@ -167,7 +171,8 @@ func (e *Event) more(l *line, rule int) {
 func commBefore(msg string) string {
 	name, _, ok := strings.Cut(strings.TrimSpace(msg), ": ")
 	if !ok || len(name) > 40 || len(name) < 2 || strings.ContainsAny(name, " ()<>[]\"'=/") ||
-		strings.EqualFold(name, "error") || strings.EqualFold(name, "fatal") || strings.Contains(name, "::") {
+		strings.EqualFold(name, "error") || strings.EqualFold(name, "fatal") ||
+		strings.Contains(name, "::") {
 		return ""
 	}
 	return name
@@ -198,7 +203,8 @@ var programMissing = []missingRule{
 		return e.Cause.Kind == CauseHugepages && !known
 	}, lineHuge, false},
 	{"numbers.requested_bytes", func(e *Event) bool {
-		return e.Numbers["requested_bytes"] == 0 && (e.Cause.Kind == CauseMalloc || e.Cause.Kind == CausePinned || e.Cause.Kind == CauseDevice)
+		return e.Numbers["requested_bytes"] == 0 && (e.Cause.Kind == CauseMalloc ||
+			e.Cause.Kind == CausePinned || e.Cause.Kind == CauseDevice)
 	}, lineProgram, false},
 	{"time", func(e *Event) bool { return e.Time == "" }, lineProgram, false},
 }
@@ -206,7 +212,9 @@ var programMissing = []missingRule{
 var killerMissing = []missingRule{
 	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown }, -1, false},
 	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, -1, false},
-	{"victims.pid", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) }, -1, false},
+	{"victims.pid",
+		func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.PID }) },
+		-1, false},
 	{"victims.anon_bytes", func(e *Event) bool { return true }, -1, false},
 	{"page_bytes", func(e *Event) bool { return true }, -1, false},
 	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, -1, false},

@@ -13,20 +13,21 @@ type head struct {
 	memo  *dateMemo
 }
 
-// A stripper takes one kind of prefix off the front of s, notes it in h, and gives the rest; it gives
-// s where its kind does not stand there.
+// A stripper takes one kind of prefix off the front of s, notes it in h, and gives the rest; it
+// gives s where its kind does not stand there.
 type stripper func(h *head, s string) string
 
-// strippers are the kinds of prefix, by the first byte that is not blank. They are tried in turn until none
-// finds anything more, so that prefixes may stand in any order and number: a mail's quote before a
-// container's name before a syslog stamp before a kernel's.
+// strippers are the kinds of prefix, by the first byte that is not blank. They are tried in turn
+// until none finds anything more, so that prefixes may stand in any order and number: a mail's
+// quote before a container's name before a syslog stamp before a kernel's.
 var strippers = func() (t [256][]stripper) {
 	add := func(bytes string, list ...stripper) {
 		for _, b := range []byte(bytes) {
 			t[b] = append(t[b], list...)
 		}
 	}
-	const digits, small, large = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	const digits, small, large = "0123456789", "abcdefghijklmnopqrstuvwxyz",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	add(">`\"", stripQuote)
 	add(digits, stripListNumber, stripKmsg, stripISO, stripUnix, stripLogcat)
 	add("<", stripPriority)
@@ -100,8 +101,10 @@ func stripQuote(_ *head, s string) string {
 // stripListNumber takes "1. " before what a page's list numbers.
 func stripListNumber(_ *head, s string) string {
 	_, rest, ok := cutDigits(strings.TrimLeft(s, " \t"), 1, 5)
-	if ok && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ": ") || strings.HasPrefix(rest, "\t")) {
-		if t := strings.TrimLeft(rest[1:], " \t"); strings.HasPrefix(t, "<") || strings.HasPrefix(t, "[") {
+	if ok && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ": ") ||
+		strings.HasPrefix(rest, "\t")) {
+		if t := strings.TrimLeft(rest[1:], " \t"); strings.HasPrefix(t, "<") ||
+			strings.HasPrefix(t, "[") {
 			return t
 		}
 	}

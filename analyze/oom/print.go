@@ -49,7 +49,8 @@ func nothingFound(r *Report) string {
 	for _, in := range r.Inputs {
 		read += in.Bytes
 	}
-	return fmt.Sprintf("Read %s. The kernel's log of an earlier boot: journalctl -k -b -1 | highwater oom -\n", units.Bytes(read))
+	return fmt.Sprintf("Read %s. The kernel's log of an earlier boot: journalctl -k -b -1 | "+
+		"highwater oom -\n", units.Bytes(read))
 }
 
 func printList(w io.Writer, r *Report, style report.Style) error {
@@ -74,7 +75,8 @@ func printList(w io.Writer, r *Report, style report.Style) error {
 		if e.Limit.Bytes != nil {
 			of = units.Bytes(*e.Limit.Bytes)
 		}
-		g.Rows = append(g.Rows, []string{string(e.Time), e.Limit.Kind, of, victim, held, e.Cause.Kind})
+		g.Rows = append(g.Rows, []string{string(e.Time), e.Limit.Kind, of, victim, held,
+			e.Cause.Kind})
 	}
 	if err := g.Write(w, style); err != nil {
 		return fmt.Errorf("print list of events: %w", err)
@@ -95,9 +97,12 @@ func (e *Event) mainVictim() *Victim {
 
 // limitWords are the limits in words.
 var limitWords = map[string]string{
-	LimitHost: "the whole host ran out", LimitMemcg: "a cgroup's memory limit", LimitMemcgSwap: "a cgroup's limit on memory + swap",
-	LimitCpuset: "the nodes of a cpuset", LimitMempolicy: "the nodes of a memory policy", LimitZone: "the zones that the request may use",
-	LimitCMA: "pages outside CMA", LimitHugetlb: "huge pages", LimitKernel: "a cgroup's limit on kernel memory",
+	LimitHost: "the whole host ran out", LimitMemcg: "a cgroup's memory limit",
+	LimitMemcgSwap: "a cgroup's limit on memory + swap",
+	LimitCpuset:    "the nodes of a cpuset", LimitMempolicy: "the nodes of a memory policy",
+	LimitZone: "the zones that the request may use",
+	LimitCMA:  "pages outside CMA", LimitHugetlb: "huge pages",
+	LimitKernel:  "a cgroup's limit on kernel memory",
 	LimitUnknown: "not in the text",
 }
 
@@ -164,7 +169,8 @@ func (e *Event) lines() []report.KeyValue {
 }
 
 var timeWords = map[Text]string{
-	"boot": " s after boot", "local": " (zone not given)", "partial": " (year not given)", "text": "", "zoned": "",
+	"boot": " s after boot", "local": " (zone not given)", "partial": " (year not given)",
+	"text": "", "zoned": "",
 }
 
 func (e *Event) when() string {
@@ -206,7 +212,8 @@ func (e *Event) limitLine() string {
 		s += fmt.Sprintf(", free on the host %s", units.Bytes(*e.FreeBytes))
 	}
 	if e.SwapTotalBytes != nil && *e.SwapTotalBytes > 0 && e.SwapFreeBytes != nil {
-		s += fmt.Sprintf(", swap %s of %s free", units.Bytes(*e.SwapFreeBytes), units.Bytes(*e.SwapTotalBytes))
+		s += fmt.Sprintf(", swap %s of %s free", units.Bytes(*e.SwapFreeBytes),
+			units.Bytes(*e.SwapTotalBytes))
 	}
 	return s
 }
@@ -232,7 +239,8 @@ func (v *Victim) line() string {
 		s += fmt.Sprintf(" = %s of %s", units.Percent(v.Share.Ratio), v.Share.words())
 	}
 	if v.WasCause != nil {
-		s += map[bool]string{true: "; it filled the limit", false: "; it did not fill the limit"}[*v.WasCause]
+		s += map[bool]string{true: "; it filled the limit",
+			false: "; it did not fill the limit"}[*v.WasCause]
 	}
 	if !v.Killed && v.Reaped {
 		s += "; reaped, its kill line is not in the text"
@@ -247,7 +255,8 @@ func (e *Event) heldBy() string {
 			break
 		}
 		if h.Ratio != nil && *h.Ratio >= 0.001 {
-			parts = append(parts, fmt.Sprintf("%s %s (%s)", strings.ReplaceAll(h.Name, "_", " "), units.Bytes(h.Bytes), units.Percent(*h.Ratio)))
+			parts = append(parts, fmt.Sprintf("%s %s (%s)", strings.ReplaceAll(h.Name, "_", " "),
+				units.Bytes(h.Bytes), units.Percent(*h.Ratio)))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -255,7 +264,8 @@ func (e *Event) heldBy() string {
 
 var explainedWords = map[Text]string{
 	byCounters: "by the host's counters", byNodeCounters: "by the counters of the nodes shown",
-	byMemcgStats: "by the cgroup's statistics", byVictims: "by the victim's own memory; the cgroup's statistics are missing",
+	byMemcgStats: "by the cgroup's statistics", byVictims: "by the victim's own memory; the " +
+		"cgroup's statistics are missing",
 }
 
 func (e *Event) unexplained() string {
@@ -263,7 +273,8 @@ func (e *Event) unexplained() string {
 		return ""
 	}
 	return fmt.Sprintf("%s = %s of %s, %s", units.Bytes(*e.UnexplainedBytes),
-		units.Percent(float64(*e.UnexplainedBytes)/float64(*e.AccountedBytes)), units.Bytes(*e.AccountedBytes), explainedWords[e.ExplainedBy])
+		units.Percent(float64(*e.UnexplainedBytes)/float64(*e.AccountedBytes)),
+		units.Bytes(*e.AccountedBytes), explainedWords[e.ExplainedBy])
 }
 
 func (e *Event) invokedBy() string {

@@ -75,7 +75,8 @@ func (v *Victim) name() string {
 	return name
 }
 
-var shareWords = map[string]string{"limit": "the limit", "managed": "the memory the kernel manages", "ram": "RAM"}
+var shareWords = map[string]string{"limit": "the limit",
+	"managed": "the memory the kernel manages", "ram": "RAM"}
 
 func (s *Share) words() string { return shareWords[s.Of] }
 
@@ -100,7 +101,8 @@ func (j *judgement) pace() string {
 	if n == nil || *n < longBefore {
 		return ""
 	}
-	return fmt.Sprintf(" The limit had been met %s times before: growth over time, not a sudden spike.", units.Count(*n))
+	return fmt.Sprintf(" The limit had been met %s times before: growth over time, not a sudden "+
+		"spike.", units.Count(*n))
 }
 
 // largerThanVictim: another process held more than the one that was killed.
@@ -126,7 +128,8 @@ func (j *judgement) largerThanVictim(v *Victim, whole *int64) (Cause, bool) {
 		"The largest process is %s (pid %d) with %s; %s, which was killed, held %s.",
 		largest.comm, largest.pid, units.Bytes(*rss), v.name(), size(v.RSSBytes))}
 	if largest.adj != nil {
-		c.Sentence += fmt.Sprintf(" Its oom_score_adj is %d, the victim's %s.", *largest.adj, number(v.OOMScoreAdj))
+		c.Sentence += fmt.Sprintf(" Its oom_score_adj is %d, the victim's %s.", *largest.adj,
+			number(v.OOMScoreAdj))
 	}
 	if whole == nil || float64(*rss) < mostly*float64(*whole) {
 		c.Confidence = Suspected
@@ -151,13 +154,15 @@ func (j *judgement) manyProcesses(v *Victim, whole int64) Cause {
 	c := Cause{Kind: CauseProcesses, Confidence: Shown}
 	share := float64(value(top.RSSBytes)) / float64(whole)
 	if share >= mostly {
-		c.Sentence = fmt.Sprintf("%s named %s held %s together = %s of %s.", count(int(top.Processes), "process", "processes"),
+		c.Sentence = fmt.Sprintf("%s named %s held %s together = %s of %s.",
+			count(int(top.Processes), "process", "processes"),
 			top.Comm, size(top.RSSBytes), units.Percent(share), units.Bytes(whole))
 		j.blameName(top.Comm)
 		c.Sentence += j.pace()
 		return c
 	}
-	c.Sentence = fmt.Sprintf("No program alone: all tasks shown together are resident with %s of %s; the largest, %s, with %s.",
+	c.Sentence = fmt.Sprintf("No program alone: all tasks shown together are resident with %s "+
+		"of %s; the largest, %s, with %s.",
 		units.Bytes(all), units.Bytes(whole), top.Comm, size(top.RSSBytes))
 	if float64(all) < mostly*float64(whole) {
 		c.Kind, c.Confidence = CauseUnknown, Unknown
@@ -176,15 +181,17 @@ func (j *judgement) blameName(comm string) {
 	}
 }
 
-// onlyVictim: only the victim's size is known. The killer takes the largest, unless oom_score_adj tells
-// it otherwise.
+// onlyVictim: only the victim's size is known. The killer takes the largest, unless oom_score_adj
+// tells it otherwise.
 func (j *judgement) onlyVictim(v *Victim) Cause {
 	c := Cause{Kind: CauseProcess, Confidence: Suspected}
-	c.Sentence = fmt.Sprintf("The victim %s held %s; the killer takes the largest it may, so it probably filled the limit, whose size is not in the text.",
+	c.Sentence = fmt.Sprintf("The victim %s held %s; the killer takes the largest it may, so it "+
+		"probably filled the limit, whose size is not in the text.",
 		v.name(), size(v.RSSBytes))
 	if v.OOMScoreAdj != nil && *v.OOMScoreAdj > 0 {
 		c.Kind, c.Confidence = CauseUnknown, Unknown
-		c.Sentence = fmt.Sprintf("The victim %s held %s; its oom_score_adj %d made it a preferred choice, so that it need not be the largest.",
+		c.Sentence = fmt.Sprintf("The victim %s held %s; its oom_score_adj %d made it a "+
+			"preferred choice, so that it need not be the largest.",
 			v.name(), size(v.RSSBytes), *v.OOMScoreAdj)
 	}
 	return c

@@ -56,7 +56,8 @@ type raw struct {
 	groupOf     string
 	noVictim    string
 	paths       map[string]bool
-	failed      string // "page allocation failure: order:4, …": the request was refused, nobody killed
+	// "page allocation failure: order:4, …": the request was refused, nobody killed
+	failed string
 }
 
 type nodeLine struct {

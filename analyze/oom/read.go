@@ -22,8 +22,8 @@ func NewReader() *Reader {
 	}
 }
 
-// Read reads a text to its end and adds its events. It never fails on what the text holds; the error
-// is the input's own.
+// Read reads a text to its end and adds its events. It never fails on what the text holds; the
+// error is the input's own.
 func (r *Reader) Read(name string, in io.Reader) error {
 	input := Input{Name: name}
 	c := newCollector(&input)
@@ -33,7 +33,8 @@ func (r *Reader) Read(name string, in io.Reader) error {
 	}
 	c.flush(true)
 	if s.damage != nil {
-		r.warn("%s is damaged after %d bytes and was read up to there: %v", name, input.Bytes, s.damage)
+		r.warn("%s is damaged after %d bytes and was read up to there: %v", name, input.Bytes,
+			s.damage)
 	}
 	r.report.Inputs = append(r.report.Inputs, input)
 	r.add(c)
@@ -61,7 +62,8 @@ func (r *Reader) add(c *collector) {
 		r.warn("%s: about %d further events were counted and not read", c.in.Name, c.kernel.drop)
 	}
 	if c.lost > 0 {
-		r.warn("%s: %d further lines about exit statuses or failed allocations were not looked at", c.in.Name, c.lost)
+		r.warn("%s: %d further lines about exit statuses or failed allocations were not looked at",
+			c.in.Name, c.lost)
 	}
 }
 
@@ -83,8 +85,8 @@ func (r *Reader) keep(e *Event) {
 	r.report.Events = append(r.report.Events, e)
 }
 
-// identity is what two readings of one kill share: the kernel's own stamp, victim and its size; "" where
-// the text does not give enough.
+// identity is what two readings of one kill share: the kernel's own stamp, victim and its size; ""
+// where the text does not give enough.
 func (e *Event) identity() string {
 	v := e.victim()
 	if v == nil || v.PID == nil || v.AnonBytes == nil || e.UptimeNS == nil {

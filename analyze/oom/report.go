@@ -58,16 +58,17 @@ type Event struct {
 	SwapTotalBytes *int64 `json:"swap_total_bytes"`
 	SwapFreeBytes  *int64 `json:"swap_free_bytes"`
 
-	// ExplainedBytes is what the counters add up to of AccountedBytes (managed memory of the host or
-	// of the nodes shown; usage of the cgroup); UnexplainedBytes the rest.
-	ExplainedBytes   *int64     `json:"explained_bytes"`
-	UnexplainedBytes *int64     `json:"unexplained_bytes"`
-	AccountedBytes   *int64     `json:"accounted_bytes"`
-	ExplainedBy      Text       `json:"explained_by"` // counters | node_counters | memcg_stats | victims
-	Holders          []Holder   `json:"holders"`      // what held it, most first
-	Programs         []Program  `json:"programs"`     // tasks of the table by name, most first
-	Usage            []Usage    `json:"usage"`        // of the cgroup's counters
-	Zones            []ZoneFree `json:"zones"`
+	// ExplainedBytes is what the counters add up to of AccountedBytes (managed memory of the host
+	// or of the nodes shown; usage of the cgroup); UnexplainedBytes the rest.
+	ExplainedBytes   *int64 `json:"explained_bytes"`
+	UnexplainedBytes *int64 `json:"unexplained_bytes"`
+	AccountedBytes   *int64 `json:"accounted_bytes"`
+	// counters | node_counters | memcg_stats | victims
+	ExplainedBy Text       `json:"explained_by"`
+	Holders     []Holder   `json:"holders"`  // what held it, most first
+	Programs    []Program  `json:"programs"` // tasks of the table by name, most first
+	Usage       []Usage    `json:"usage"`    // of the cgroup's counters
+	Zones       []ZoneFree `json:"zones"`
 
 	Cause Cause `json:"cause"`
 	// Numbers are further figures of the text, by name: requested_bytes, capacity_bytes …
@@ -149,18 +150,19 @@ type Invoker struct {
 
 // Victim is a process that was killed, or reaped.
 type Victim struct {
-	PID          *int64 `json:"pid"`
-	Comm         Text   `json:"comm"`
-	UID          *int64 `json:"uid"`
-	AnonBytes    *int64 `json:"anon_bytes"`
-	FileBytes    *int64 `json:"file_bytes"`
-	ShmemBytes   *int64 `json:"shmem_bytes"`
-	SwapBytes    *int64 `json:"swap_bytes"`
-	RSSBytes     *int64 `json:"rss_bytes"`           // of the task table, else the sum of the kill line
-	VirtualBytes *int64 `json:"virtual_bytes"`       // address space: not memory
-	PgtableBytes *int64 `json:"page_table_bytes"`    //
-	OOMScoreAdj  *int64 `json:"oom_score_adj"`       //
-	Cgroup       Text   `json:"cgroup"`              //
+	PID        *int64 `json:"pid"`
+	Comm       Text   `json:"comm"`
+	UID        *int64 `json:"uid"`
+	AnonBytes  *int64 `json:"anon_bytes"`
+	FileBytes  *int64 `json:"file_bytes"`
+	ShmemBytes *int64 `json:"shmem_bytes"`
+	SwapBytes  *int64 `json:"swap_bytes"`
+	// of the task table, else the sum of the kill line
+	RSSBytes     *int64 `json:"rss_bytes"`
+	VirtualBytes *int64 `json:"virtual_bytes"` // address space: not memory
+	PgtableBytes *int64 `json:"page_table_bytes"`
+	OOMScoreAdj  *int64 `json:"oom_score_adj"`
+	Cgroup       Text   `json:"cgroup"`
 	Killed       bool   `json:"killed"`              // a kill line names it
 	KillLines    int    `json:"kill_lines"`          // one kill can be printed twice
 	Reaped       bool   `json:"reaped"`              // the reaper took its memory
@@ -235,8 +237,9 @@ type Fetch struct {
 type Join struct {
 	Trace string `json:"trace"`
 	// Matches: the trace's process is a victim of the event; null where neither says enough
-	Matches  *bool    `json:"matches"`
-	Event    *int     `json:"event"` // index into Events of the one explained; null where there is none
+	Matches *bool `json:"matches"`
+	// index into Events of the one explained; null where there is none
+	Event    *int     `json:"event"`
 	Warnings []string `json:"warnings"`
 	// Live: the run was killed and its trace is not sealed yet
 	Live bool `json:"live"`
@@ -249,12 +252,14 @@ type Join struct {
 	ByStage       []Held  `json:"by_stage"`
 	ByPlace       []Place `json:"by_place"`
 	// VictimRSSBytes less ResidentBytes is UnattributedBytes: what the ledger does not explain
-	VictimRSSBytes    *int64     `json:"victim_rss_bytes"`
-	UnattributedBytes *int64     `json:"unattributed_bytes"`
-	Finding           *Finding   `json:"finding"` // the finding that explains it; null where there is none
-	LimitBytes        *int64     `json:"limit_bytes"`
-	Survivor          *Survivor  `json:"survivor"` // the first setting tried that stays under the limit
-	Tried             []Survivor `json:"tried"`
+	VictimRSSBytes    *int64 `json:"victim_rss_bytes"`
+	UnattributedBytes *int64 `json:"unattributed_bytes"`
+	// the finding that explains it; null where there is none
+	Finding    *Finding `json:"finding"`
+	LimitBytes *int64   `json:"limit_bytes"`
+	// the first setting tried that stays under the limit
+	Survivor *Survivor  `json:"survivor"`
+	Tried    []Survivor `json:"tried"`
 }
 
 // Held is a part of what the ledger held.

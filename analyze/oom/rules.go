@@ -42,12 +42,13 @@ func newRules() *rules {
 // maxFound bounds the words looked at in one line.
 const maxFound = 24
 
-// kindOf is what a message is by the words in it: of several, the first of the table whose fields can
-// be read.
+// kindOf is what a message is by the words in it: of several, the first of the table whose fields
+// can be read.
 func (r *rules) kindOf(msg string) (k kind, rule int, strong bool) {
 	var space [maxFound]int32
 	found := space[:0]
-	for at := r.finder.next(msg, 0); at >= 0 && len(found) < maxFound; at = r.finder.next(msg, at+1) {
+	for at := r.finder.next(msg, 0); at >= 0 && len(found) < maxFound; at = r.finder.next(msg,
+		at+1) {
 		found = r.finder.at(msg, at, found)
 	}
 	slices.Sort(found)

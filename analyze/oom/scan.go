@@ -106,8 +106,8 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// window is what the scanner holds of its input. Bytes up to read were read; those up to searched hold
-// no known word, but the lines before one may be of its report.
+// window is what the scanner holds of its input. Bytes up to read were read; those up to searched
+// hold no known word, but the lines before one may be of its report.
 type window struct {
 	buf            []byte
 	read, searched int
@@ -345,7 +345,8 @@ func (s *scanner) continues(l *line) bool {
 	}
 	next := strings.TrimSpace(l.msg)
 	marks := continuations[s.held.kind]
-	if len(s.held.msg) > maxLine/2 || !containsAny(next, marks) || l.kind != kindNone && l.kind != kindFrame {
+	if len(s.held.msg) > maxLine/2 || !containsAny(next, marks) || l.kind != kindNone &&
+		l.kind != kindFrame {
 		return false
 	}
 	if s.held.kind == kindConstraint && strings.Contains(s.held.msg, ",uid=") {
@@ -357,12 +358,13 @@ func (s *scanner) continues(l *line) bool {
 
 // continuations are what the rest of a broken line holds, by the line's kind.
 var continuations = map[kind][]string{
-	kindConstraint: {"task=", "pid=", "uid=", "memcg=", "mems_allowed=", ".scope", ".slice", "nodemask=", "cpuset="},
-	kindKilled:     {"rss:", "pgtables:", "oom_score_adj:", "UID:", "kB"},
-	kindInvoke:     {"order=", "oom_score_adj=", "gfp_mask=", "_adj=", "nodemask="},
-	kindZone:       {"kB"},
-	kindNode:       {"kB", "all_unreclaimable?"},
-	kindUsage:      {"failcnt", "limit"},
+	kindConstraint: {"task=", "pid=", "uid=", "memcg=", "mems_allowed=", ".scope", ".slice",
+		"nodemask=", "cpuset="},
+	kindKilled: {"rss:", "pgtables:", "oom_score_adj:", "UID:", "kB"},
+	kindInvoke: {"order=", "oom_score_adj=", "gfp_mask=", "_adj=", "nodemask="},
+	kindZone:   {"kB"},
+	kindNode:   {"kB", "all_unreclaimable?"},
+	kindUsage:  {"failcnt", "limit"},
 }
 
 func containsAny(s string, marks []string) bool {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// sizeUnits are units by how they are written, in any case; those without an i are powers of 1024 where
-// the programs that write them mean it so (kB of the kernel, M of free, MB of the V8 heap), else of 1000.
+// sizeUnits are units by how they are written, in any case; those without an i are powers of 1024
+// where the programs that write them mean it so (kB of the kernel, M of free, MB of the V8 heap),
+// else of 1000.
 var sizeUnits = []struct {
 	unit  string
 	bytes float64
@@ -23,7 +24,8 @@ var sizeUnits = []struct {
 func cutSize(s string) (bytes int64, ok bool) {
 	s = strings.TrimLeft(s, " :=(\"")
 	n := 0
-	for n < len(s) && ('0' <= s[n] && s[n] <= '9' || s[n] == '.' || s[n] == ',' && n+1 < len(s) && '0' <= s[n+1] && s[n+1] <= '9') {
+	for n < len(s) && ('0' <= s[n] && s[n] <= '9' || s[n] == '.' || s[n] == ',' && n+1 < len(s) &&
+		'0' <= s[n+1] && s[n+1] <= '9') {
 		n++
 	}
 	number := strings.ReplaceAll(strings.TrimRight(s[:n], "."), ",", "")

@@ -22,11 +22,12 @@ const (
 )
 
 var stampWords = map[stampKind]Text{
-	bootStamp: "boot", textStamp: "text", partStamp: "partial", wallStamp: "local", zoneStamp: "zoned",
+	bootStamp: "boot", textStamp: "text", partStamp: "partial", wallStamp: "local",
+	zoneStamp: "zoned",
 }
 
-// stamp is a moment as a line gives it. The wall time is taken as UTC where no zone is given, and in
-// the year 2000 where no year is: good enough to order lines of one text.
+// stamp is a moment as a line gives it. The wall time is taken as UTC where no zone is given, and
+// in the year 2000 where no year is: good enough to order lines of one text.
 type stamp struct {
 	kind   stampKind
 	wall   time.Time
@@ -304,9 +305,9 @@ var months = [12][]string{
 	{"dec", "dez", "déc", "dic", "дек", "gru", "jou", "pro", "ara", "δεκ"},
 }
 
-// syslogEnd is where a date such as "Sep  7 15:49:31" at the front of s ends: in any locale, with
-// fraction, with the year behind it ("Dec 27 09:19:05 2013"), or a weekday before ("Mon Sep  7 15:49:31
-// 2020").
+// syslogEnd is where a date such as "Sep 7 15:49:31" at the front of s ends: in any locale, with
+// fraction, with the year behind it ("Dec 27 09:19:05 2013"), or a weekday before ("Mon Sep 7
+// 15:49:31 2020").
 func syslogEnd(s string) (end int, ok bool) {
 	colon := strings.IndexByte(s[:min(len(s), 48)], ':')
 	if colon < 3 || s[colon-1] < '0' || s[colon-1] > '9' {

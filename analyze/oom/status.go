@@ -7,13 +7,15 @@ import (
 
 // Kinds of cause of an exit status and of a userspace killer.
 const (
-	CauseContainer = "container_limit"  // docker or Kubernetes say that the container was OOM-killed
+	// docker or Kubernetes say that the container was OOM-killed
+	CauseContainer = "container_limit"
 	CauseKilled    = "killed_by_signal" // SIGKILL: by whom, the status does not say
 	CauseNotKilled = "not_oom_killed"   // SIGKILL, and docker says that it was not the OOM killer
-	CauseUnit      = "unit_oom_kill"    // systemd or Slurm say that the kernel killed a process of the unit
-	CauseEvicted   = "evicted"          // Kubernetes ended the pod to free a node's memory
-	CauseOomd      = "userspace_killer" // systemd-oomd, earlyoom, lmkd
-	CauseMonitor   = "memory_monitor"   // YARN, Slurm, LSF measured too much and killed
+	// systemd or Slurm say that the kernel killed a process of the unit
+	CauseUnit    = "unit_oom_kill"
+	CauseEvicted = "evicted"          // Kubernetes ended the pod to free a node's memory
+	CauseOomd    = "userspace_killer" // systemd-oomd, earlyoom, lmkd
+	CauseMonitor = "memory_monitor"   // YARN, Slurm, LSF measured too much and killed
 )
 
 // What a status line says; the index of ruleWord.rule for kindStatus.
@@ -37,17 +39,25 @@ var statusWords = []struct {
 }{
 	{"oomkilled", statusField},
 	{"exitcode", statusField},
-	{"exit code", statusExit}, {"exit status", statusExit}, {"exited with", statusExit}, {"exited (", statusExit},
-	{"non-zero exit", statusExit}, {"non-zero status", statusExit}, {"wait status", statusExit}, {"returncode", statusExit},
+	{"exit code", statusExit}, {"exit status", statusExit}, {"exited with", statusExit},
+	{"exited (", statusExit},
+	{"non-zero exit", statusExit}, {"non-zero status", statusExit}, {"wait status", statusExit},
+	{"returncode", statusExit},
 	{"return code", statusExit}, {"exit_code", statusExit}, {" error 137", statusExit},
-	{"signal: killed", statusSignal}, {"signal: 9", statusSignal}, {"signal 9", statusSignal}, {"sigkill", statusSignal},
-	{"status=9/kill", statusSignal}, {"code=killed", statusSignal}, {"signal=9", statusSignal}, {"signal (9)", statusSignal},
-	{"killed by the oom killer", statusUnit}, {"result 'oom-kill'", statusUnit}, {"oom-kill event", statusUnit},
-	{"oom_kill event", statusUnit}, {"cgroup out-of-memory handler", statusUnit}, {"taskoom", statusUnit},
+	{"signal: killed", statusSignal}, {"signal: 9", statusSignal}, {"signal 9", statusSignal},
+	{"sigkill", statusSignal},
+	{"status=9/kill", statusSignal}, {"code=killed", statusSignal}, {"signal=9", statusSignal},
+	{"signal (9)", statusSignal},
+	{"killed by the oom killer", statusUnit}, {"result 'oom-kill'", statusUnit}, {"oom-kill event",
+		statusUnit},
+	{"oom_kill event", statusUnit}, {"cgroup out-of-memory handler", statusUnit}, {"taskoom",
+		statusUnit},
 	{"out_of_memory", statusUnit},
 	{"low on resource: memory", statusEvicted},
-	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits", statusMonitor},
-	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor}, {"term_memlimit", statusMonitor},
+	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits",
+		statusMonitor},
+	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor},
+	{"term_memlimit", statusMonitor},
 	{"container killed due to memory usage", statusContainer}, {"oom killed", statusContainer},
 	{"oom_kill ", statusCounter},
 	{"maximum resident set size", statusRSS},
@@ -62,7 +72,8 @@ func ended(rule int, msg string) bool {
 	switch rule {
 	case statusExit:
 		n, ok := exitNumber(msg)
-		return ok && (n == exitSigkill || n == -9 || n == 9 && (hasFold(msg, "wait status") || hasFold(msg, "returncode")))
+		return ok && (n == exitSigkill || n == -9 || n == 9 && (hasFold(msg, "wait status") ||
+			hasFold(msg, "returncode")))
 	case statusKilled:
 		return shellKilled(msg)
 	case statusField:
@@ -80,7 +91,8 @@ func ended(rule int, msg string) bool {
 // exitNumber is the exit status that a line gives.
 func exitNumber(msg string) (int64, bool) {
 	for _, key := range []string{
-		"exit code", "exited with code", "exited with", "exit status", "exited (", "non-zero exit", "wait status",
+		"exit code", "exited with code", "exited with", "exit status", "exited (", "non-zero exit",
+		"wait status",
 		"returncode", "return code", "exit_code", "non-zero status", "error ",
 	} {
 		i := indexFold(msg, key)
@@ -113,19 +125,24 @@ func shellKilled(msg string) bool {
 	before := strings.TrimSpace(t[:i])
 	last := before[strings.LastIndexByte(before, ' ')+1:]
 	_, rest, isPID := cutDigits(last, 1, 10)
-	return isPID && rest == "" && (strings.Contains(before, "line ") || strings.HasPrefix(before, "[")) ||
-		strings.HasPrefix(before, "[") && (strings.HasSuffix(before, "]+") || strings.HasSuffix(before, "]-") || strings.HasSuffix(before, "]"))
+	return isPID && rest == "" && (strings.Contains(before, "line ") || strings.HasPrefix(before,
+		"[")) ||
+		strings.HasPrefix(before, "[") && (strings.HasSuffix(before, "]+") ||
+			strings.HasSuffix(before, "]-") || strings.HasSuffix(before, "]"))
 }
 
-// fields are what a description of a container's status is made of, in docker's and Kubernetes' JSON, in
-// YAML and as kubectl describe writes it.
+// fields are what a description of a container's status is made of, in docker's and Kubernetes'
+// JSON, in YAML and as kubectl describe writes it.
 var fields = map[string]bool{
-	"exit code": true, "exitcode": true, "oomkilled": true, "reason": true, "limits": true, "requests": true,
-	"memory": true, "finished": true, "finishedat": true, "name": true, "signal": true, "container id": true,
-	"containerid": true, "restart count": true, "restartcount": true, "memoryswap": true, "pid": true,
+	"exit code": true, "exitcode": true, "oomkilled": true, "reason": true, "limits": true,
+	"requests": true,
+	"memory":   true, "finished": true, "finishedat": true, "name": true, "signal": true,
+	"container id": true,
+	"containerid":  true, "restart count": true, "restartcount": true, "memoryswap": true,
+	"pid": true,
 }
 
-// field splits "Exit Code:    137", `"OOMKilled": true,` and "- name: prover" into a known key and its
+// field splits "Exit Code: 137", `"OOMKilled": true,` and "- name: prover" into a known key and its
 // value.
 func field(msg string) (key, value string, ok bool) {
 	t := strings.TrimLeft(msg, " \t-")
@@ -154,13 +171,14 @@ type ending struct {
 
 // triggers says whether the ending says more than that a container is described.
 func (n *ending) triggers() bool {
-	return n.oomKilled != nil && *n.oomKilled || n.exit != nil && (*n.exit == exitSigkill || *n.exit == -9 || *n.exit == 9) ||
+	return n.oomKilled != nil && *n.oomKilled || n.exit != nil && (*n.exit == exitSigkill ||
+		*n.exit == -9 || *n.exit == 9) ||
 		n.signal != nil && *n.signal == 9 || strings.EqualFold(n.reason, "OOMKilled") ||
 		n.unit != "" || n.kills != nil || n.evicted != "" || n.monitor != ""
 }
 
-// endings reads the status lines of one text. Fields of a container stand together; a second reason or
-// exit code begins another.
+// endings reads the status lines of one text. Fields of a container stand together; a second reason
+// or exit code begins another.
 type endings struct {
 	list   []*ending
 	cur    *ending
@@ -220,7 +238,8 @@ func (s *endings) field(l *line) {
 			s.cur.signal = &code
 		}
 	case "oomkilled":
-		s.again(l, s.cur.oomKilled != nil).oomKilled = ptr(strings.HasPrefix(strings.ToLower(v), "true"))
+		s.again(l, s.cur.oomKilled != nil).oomKilled = ptr(strings.HasPrefix(strings.ToLower(v),
+			"true"))
 	case "reason":
 		if strings.EqualFold(v, "OOMKilled") {
 			s.again(l, s.cur.reason != "").reason = v
@@ -319,7 +338,8 @@ func (n *ending) event(input string, before *int64) *Event {
 	e.Container = Text(n.name)
 	n.judge(e)
 	if n.rss != nil || n.pid != nil {
-		e.Victims = append(e.Victims, Victim{PID: n.pid, Comm: Text(n.comm), RSSBytes: n.rss, Killed: true})
+		e.Victims = append(e.Victims, Victim{PID: n.pid, Comm: Text(n.comm), RSSBytes: n.rss,
+			Killed: true})
 	}
 	for _, w := range n.words {
 		e.Notes = append(e.Notes, fmt.Sprintf("%q", short(w)))
@@ -328,8 +348,8 @@ func (n *ending) event(input string, before *int64) *Event {
 	return e
 }
 
-// finished takes the time of an end: RFC 3339 as Kubernetes' JSON has it, or as kubectl describe writes
-// it ("Mon, 26 Jan 2026 01:49:41 +0900").
+// finished takes the time of an end: RFC 3339 as Kubernetes' JSON has it, or as kubectl describe
+// writes it ("Mon, 26 Jan 2026 01:49:41 +0900").
 func (e *Event) finished(text string) {
 	if st, _, ok := cutISO(text); ok {
 		e.setTime(&st)
@@ -340,7 +360,8 @@ func (e *Event) finished(text string) {
 		if i := strings.LastIndexAny(text, "+-"); i > 0 && st.kind == wallStamp {
 			if zone, _, _ := cutZone(" " + text[i:] + " "); zone != nil {
 				y, m, d := st.wall.Date()
-				c := clock{st.wall.Hour(), st.wall.Minute(), st.wall.Second(), st.wall.Nanosecond(), st.digits}
+				c := clock{st.wall.Hour(), st.wall.Minute(), st.wall.Second(),
+					st.wall.Nanosecond(), st.digits}
 				st = makeStamp(date{y, m, d}, c, zone)
 			}
 		}
@@ -363,10 +384,13 @@ func (n *ending) judge(e *Event) {
 	switch {
 	case n.evicted != "":
 		e.OutOfMemory = no
-		e.Cause = Cause{CauseEvicted, "Not an OOM kill: Kubernetes evicted the pod because its node was low on memory.", Shown}
-		e.Next = []string{"Give the pod a memory request that covers what it uses: pods above their request are evicted first."}
+		e.Cause = Cause{CauseEvicted, "Not an OOM kill: Kubernetes evicted the pod because its " +
+			"node was low on memory.", Shown}
+		e.Next = []string{"Give the pod a memory request that covers what it uses: pods above " +
+			"their request are evicted first."}
 	case n.monitor != "":
-		e.Cause = Cause{CauseMonitor, "A job manager measured more memory than the job may use, and killed it; the kernel's OOM killer has no part in it.", Shown}
+		e.Cause = Cause{CauseMonitor, "A job manager measured more memory than the job may use, " +
+			"and killed it; the kernel's OOM killer has no part in it.", Shown}
 		e.OutOfMemory = no
 		e.Next = []string{"Ask for more memory, or lower what the job holds at once."}
 	case oomReason:
@@ -374,19 +398,27 @@ func (n *ending) judge(e *Event) {
 	case n.kills != nil:
 		e.OutOfMemory = yes
 		e.Numbers["oom_kills"] = *n.kills
-		e.Cause = Cause{CauseUnit, fmt.Sprintf("The kernel's counter says that it OOM-killed %s; in a cgroup's memory.events that is in this cgroup, whosever limit was met.",
+		e.Cause = Cause{CauseUnit, fmt.Sprintf("The kernel's counter says that it OOM-killed "+
+			"%s; in a cgroup's memory.events that is in this cgroup, whosever limit was met.",
 			count(int(min(*n.kills, 1<<30)), "process", "processes")), Suspected}
 		e.Next = []string{"Fetch the kernel's report of that moment."}
 	case n.unit != "":
 		e.OutOfMemory = yes
-		e.Cause = Cause{CauseUnit, "The kernel OOM-killed a process of this unit; whether the unit's own limit, a parent's or the host's was met stands only in the kernel log.", Suspected}
+		e.Cause = Cause{CauseUnit, "The kernel OOM-killed a process of this unit; whether the " +
+			"unit's own limit, a parent's or the host's was met stands only in the kernel log.",
+			Suspected}
 		e.Next = []string{"Fetch the kernel's report of that moment."}
 	case n.oomKilled != nil && !*n.oomKilled:
-		e.Cause = Cause{CauseNotKilled, "Killed by SIGKILL (137 = 128 + 9), and the runtime says that its cgroup's OOM killer did not do it: somebody sent the signal (docker stop or kill, a failed health check), or the host's OOM killer did.", Suspected}
+		e.Cause = Cause{CauseNotKilled, "Killed by SIGKILL (137 = 128 + 9), and the runtime " +
+			"says that its cgroup's OOM killer did not do it: somebody sent the signal (docker " +
+			"stop or kill, a failed health check), or the host's OOM killer did.", Suspected}
 		e.Next = []string{"Look in the kernel log for that moment; ask who stops the container."}
 	default:
-		e.Cause = Cause{CauseKilled, "Killed by SIGKILL (137 = 128 + 9). The status does not say by whom: the OOM killer is one suspect, an operator, a timeout or a supervisor another.", Unknown}
-		e.Next = []string{"Look in the kernel log for that moment: without an OOM report there, it was not the kernel."}
+		e.Cause = Cause{CauseKilled, "Killed by SIGKILL (137 = 128 + 9). The status does not " +
+			"say by whom: the OOM killer is one suspect, an operator, a timeout or a supervisor " +
+			"another.", Unknown}
+		e.Next = []string{"Look in the kernel log for that moment: without an OOM report there, " +
+			"it was not the kernel."}
 	}
 }
 
@@ -394,23 +426,30 @@ func (n *ending) judge(e *Event) {
 func (n *ending) judgeContainer(e *Event, limited bool) {
 	e.OutOfMemory = yes
 	e.Cause = Cause{Kind: CauseContainer, Confidence: Suspected}
-	e.Next = []string{"Fetch the kernel's report of that moment: it names the process, its size, and whose limit it was."}
+	e.Next = []string{"Fetch the kernel's report of that moment: it names the process, its " +
+		"size, and whose limit it was."}
 	e.Limit.Kind = LimitMemcg
 	switch {
 	case limited:
 		e.Limit.Bytes, e.Limit.Owner = n.limit, "container"
-		e.Cause.Sentence = fmt.Sprintf("The container was OOM-killed; its limit is %s. The runtime says so too when the pod's or the host's limit was met.", size(n.limit))
+		e.Cause.Sentence = fmt.Sprintf("The container was OOM-killed; its limit is %s. The "+
+			"runtime says so too when the pod's or the host's limit was met.", size(n.limit))
 	case n.limit != nil:
 		e.Limit.Kind = LimitUnknown
-		e.Cause.Sentence = "A process of the container was OOM-killed, and the container has no limit of its own: a parent cgroup's was met, or the host's."
+		e.Cause.Sentence = "A process of the container was OOM-killed, and the container has no " +
+			"limit of its own: a parent cgroup's was met, or the host's."
 	default:
-		e.Cause.Sentence = "The container was OOM-killed: most often its own limit, which the text does not give; the runtime says so too when the pod's or the host's was met."
+		e.Cause.Sentence = "The container was OOM-killed: most often its own limit, which the " +
+			"text does not give; the runtime says so too when the pod's or the host's was met."
 	}
 }
 
 // statusMissing is for exit statuses: all that a kernel's report would say.
 var statusMissing = []missingRule{
-	{"limit.kind", func(e *Event) bool { return e.Limit.Kind == LimitUnknown && e.Cause.Kind != CauseEvicted }, lineDmesg, false},
+	{"limit.kind", func(e *Event) bool {
+		return e.Limit.Kind == LimitUnknown &&
+			e.Cause.Kind != CauseEvicted
+	}, lineDmesg, false},
 	{"limit.bytes", func(e *Event) bool { return e.Limit.Bytes == nil }, lineDescribe, false},
 	{"limit.cgroup", func(e *Event) bool { return e.Limit.Cgroup == "" }, lineDmesg, false},
 	{"invoker", func(e *Event) bool { return e.Invoker == nil }, lineDmesg, false},
@@ -418,11 +457,14 @@ var statusMissing = []missingRule{
 	{"victims.pid", func(e *Event) bool {
 		return e.victim() != nil && e.lacksOfVictim(func(v *Victim) *int64 { return v.PID })
 	}, lineDmesg, false},
-	{"victims.comm", func(e *Event) bool { return e.victim() == nil || e.victim().Comm == "" }, lineDmesg, false},
-	{"victims.anon_bytes", func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes }) }, lineDmesg, false},
+	{"victims.comm", func(e *Event) bool { return e.victim() == nil || e.victim().Comm == "" },
+		lineDmesg, false},
+	{"victims.anon_bytes",
+		func(e *Event) bool { return e.lacksOfVictim(func(v *Victim) *int64 { return v.AnonBytes }) }, lineDmesg, false},
 	{"ram_bytes", func(e *Event) bool { return e.RAMBytes == nil }, lineDmesg, false},
 	{"page_bytes", func(e *Event) bool { return e.PageBytes == nil }, -1, false},
 	{"explained_bytes", func(e *Event) bool { return e.ExplainedBytes == nil }, lineDmesg, false},
-	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil }, lineDmesg, false},
+	{"unexplained_bytes", func(e *Event) bool { return e.UnexplainedBytes == nil }, lineDmesg,
+		false},
 	{"time", func(e *Event) bool { return e.Time == "" }, lineDescribe, false},
 }

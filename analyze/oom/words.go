@@ -51,8 +51,8 @@ type word struct {
 	strong bool
 }
 
-// kernelWords are the reading rules' keys: what a line must hold to be of a kind. Where several stand
-// in a line, the first of the table decides.
+// kernelWords are the reading rules' keys: what a line must hold to be of a kind. Where several
+// stand in a line, the first of the table decides.
 var kernelWords = []word{
 	{"invoked oom-killer", kindInvoke, true},
 	{"oom-kill:constraint", kindConstraint, true},
@@ -120,8 +120,8 @@ const (
 	pathManual      = "sysrq"
 )
 
-// kernelKind settles what a line with a kernel word is, and whether it is one at all: prose may hold
-// the word too.
+// kernelKind settles what a line with a kernel word is, and whether it is one at all: prose may
+// hold the word too.
 func kernelKind(k kind, msg string) kind {
 	switch k {
 	case kindCounter:
@@ -211,7 +211,8 @@ func wordless(msg string) (k kind, rule int) {
 
 // plainKind tells lines of a report by how they begin.
 func plainKind(t string) kind {
-	for _, p := range [...]string{"free:", "mapped:", "active:", "sec_pagetables:", "inactive_file:"} {
+	for _, p := range [...]string{"free:", "mapped:", "active:", "sec_pagetables:",
+		"inactive_file:"} {
 		if strings.HasPrefix(t, p) {
 			return kindCounter
 		}
@@ -280,9 +281,11 @@ func readFrame(t string) (function string, ok bool) {
 var memcgStats = map[string]bool{
 	"anon": true, "file": true, "kernel": true, "kernel_stack": true, "pagetables": true,
 	"sec_pagetables": true, "percpu": true, "sock": true, "vmalloc": true, "shmem": true,
-	"zswap": true, "zswapped": true, "file_mapped": true, "file_dirty": true, "file_writeback": true,
-	"swapcached": true, "anon_thp": true, "file_thp": true, "shmem_thp": true, "inactive_anon": true,
-	"active_anon": true, "inactive_file": true, "active_file": true, "unevictable": true,
+	"zswap": true, "zswapped": true, "file_mapped": true, "file_dirty": true,
+	"file_writeback": true,
+	"swapcached":     true, "anon_thp": true, "file_thp": true, "shmem_thp": true,
+	"inactive_anon": true,
+	"active_anon":   true, "inactive_file": true, "active_file": true, "unevictable": true,
 	"slab_reclaimable": true, "slab_unreclaimable": true, "slab": true, "cache": true, "rss": true,
 	"rss_huge": true, "mapped_file": true, "swap": true,
 }

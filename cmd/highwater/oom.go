@@ -28,10 +28,14 @@ type oomCmd struct {
 
 // Help says what the exit codes mean.
 func (*oomCmd) Help() string {
-	return "Says which limit was hit, how much of it by what, what the counters do not explain, whether the " +
-		"victim was the cause, and what the text does not say. Reads kernel reports of any age and shape, " +
-		"also cut, reversed or pasted ones, exit statuses, and failures that are called out of memory " +
-		"and are not. Exit codes: 1 if an event was found, even with its limit unknown; 0 if none was; " +
+	return "Says which limit was hit, how much of it by what, what the counters do not explain, " +
+		"whether the " +
+		"victim was the cause, and what the text does not say. Reads kernel reports of any age " +
+		"and shape, " +
+		"also cut, reversed or pasted ones, exit statuses, and failures that are called out of " +
+		"memory " +
+		"and are not. Exit codes: 1 if an event was found, even with its limit unknown; 0 if " +
+		"none was; " +
 		"2 for bad usage or input that cannot be read."
 }
 
@@ -45,7 +49,8 @@ func (*oomCmd) Examples() string {
 // Run implements the subcommand.
 func (c *oomCmd) Run(ui *tui) error {
 	if len(c.Files) == 0 && !c.Dmesg && !c.Journald {
-		return badInput("name a log, - for standard input, --dmesg or --journald", "nothing to read")
+		return badInput("name a log, - for standard input, --dmesg or --journald",
+			"nothing to read")
 	}
 	ctx, stop := ui.interruptible(nil)
 	defer stop()
@@ -106,7 +111,8 @@ func readLog(reader *oom.Reader, name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		hint := "give a log file"
 		if _, err := os.Stat(name + "/manifest.json"); err == nil {
-			hint = "a trace goes with --trace " + name + "; name the kernel's log, or --dmesg, besides"
+			hint = "a trace goes with --trace " + name + "; name the kernel's log, or --dmesg, " +
+				"besides"
 		}
 		return badInput(hint, "read %s: it is a directory", name)
 	}
@@ -135,11 +141,13 @@ func readCommand(ctx context.Context, reader *oom.Reader, name string, args ...s
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fail(exitUsage, fmt.Errorf("run %s: %w", name, err), "give its output as a file or on standard input: "+name+" | highwater oom -")
+		return fail(exitUsage, fmt.Errorf("run %s: %w", name, err), "give its output as a file "+
+			"or on standard input: "+name+" | highwater oom -")
 	}
 	readErr := reader.Read(name, out)
 	if err := cmd.Wait(); err != nil {
-		return fail(exitUsage, fmt.Errorf("run %s: %w: %s", name, err, strings.TrimSpace(stderr.String())),
+		return fail(exitUsage, fmt.Errorf("run %s: %w: %s", name, err,
+			strings.TrimSpace(stderr.String())),
 			"the kernel's log usually needs root: sudo "+name+" | highwater oom -")
 	}
 	if readErr != nil {
@@ -182,11 +190,12 @@ func (c *oomCmd) join(ctx context.Context, ui *tui, result *oom.Report) error {
 	return nil
 }
 
-// oomDraws is how many draws each setting gets: the question is only whether it stays under the limit.
+// oomDraws is how many draws each setting gets: the question is only whether it stays under the
+// limit.
 const oomDraws = 100
 
-// survive replays the trace under each candidate until one stays under the limit. That a setting cannot be
-// replayed is part of the answer.
+// survive replays the trace under each candidate until one stays under the limit. That a setting
+// cannot be replayed is part of the answer.
 func survive(ctx context.Context, t *trace.Trace, join *oom.Join) {
 	candidates := join.Candidates(&t.Manifest)
 	if len(candidates) == 0 {
@@ -224,7 +233,8 @@ func replayUnder(ctx context.Context, p *replay.Predictor, s *oom.Survivor, limi
 		return
 	}
 	s.PeakRSSBytes, s.PeakRSSBytesHigh = got.PeakRSSBytes, got.PeakRSSBytesHigh
-	s.PeakLiveBytes, s.ProofIntervalNS, s.OverLimitRatio = got.PeakLiveBytes, got.ProofIntervalNS, got.PeakOverLimitRatio
+	s.PeakLiveBytes, s.ProofIntervalNS, s.OverLimitRatio = got.PeakLiveBytes, got.ProofIntervalNS,
+		got.PeakOverLimitRatio
 	if s.OverLimitRatio != nil {
 		survives := *s.OverLimitRatio < replay.UnsafeRatio
 		s.Survives = &survives
