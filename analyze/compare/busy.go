@@ -36,19 +36,22 @@ func (r *Run) others() (cores float64, ok bool) {
 	return max(0, total) / (float64(r.sampledNS) / 1e9), true
 }
 
+// busy says that other programs used more than busyShare of the machine.
+func (r *Run) busy() bool {
+	cores, ok := r.others()
+	return ok && r.Summary.Host != nil && r.Summary.Host.CPUs > 0 &&
+		cores > busyShare*float64(r.Summary.Host.CPUs)
+}
+
 // busyWarnings says how many runs shared the machine with other programs: their times are noise as
 // much as work.
 func busyWarnings(base, next []*Run) []string {
 	busy, worst, all := 0, 0.0, 0
 	for _, r := range slices.Concat(base, next) {
-		cores, ok := r.others()
-		if !ok || r.Summary.Host == nil || r.Summary.Host.CPUs == 0 {
-			continue
-		}
 		all++
-		if cores > busyShare*float64(r.Summary.Host.CPUs) {
-			busy++
-			worst = max(worst, cores)
+		if r.busy() {
+			cores, _ := r.others()
+			busy, worst = busy+1, max(worst, cores)
 		}
 	}
 	if busy == 0 {

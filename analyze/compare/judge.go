@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"highwater/internal/units"
 )
@@ -14,6 +15,8 @@ type judge struct {
 	opts       Options
 	tests      bool // enough runs for the U test
 	floors     map[Metric]float64
+	busy       bool    // a run shared its machine with other programs
+	heldGiBSec float64 // what jobs held in all of the base, for the default floor
 }
 
 func newJudge(base, next []*Run, opts Options) *judge {
@@ -22,6 +25,20 @@ func newJudge(base, next []*Run, opts Options) *judge {
 	if opts.Noise != nil {
 		j.floors = opts.Noise.lookup()
 	}
+	for _, r := range slices.Concat(base, next) {
+		j.busy = j.busy || r.busy()
+	}
+	var held []float64
+	for _, r := range base {
+		sum := 0.0
+		for _, m := range commonMetrics([]*Run{r}) {
+			if m.Name == ClassArea {
+				sum += r.Values[m]
+			}
+		}
+		held = append(held, sum)
+	}
+	j.heldGiBSec = median(held)
 	return j
 }
 
@@ -120,12 +137,39 @@ func (j *judge) threshold(m Metric) float64 {
 	return m.quantity().threshold
 }
 
-// floor is the noise floor of m.
-func (j *judge) floor(m Metric) float64 {
-	if v, ok := j.floors[m]; ok {
+const (
+	// preemptionNS is how long a thread may be kept from running: what a single run's time may be
+	// off by, however short it is.
+	preemptionNS = 10e6
+	// heldNoise is the share of all bytes times time that a class may be off by.
+	heldNoise = 0.01
+)
+
+// floor is the noise floor of a row. The default one is relative, and adds for a time a preemption,
+// for a class's bytes times time a share of those of all: short stages and small classes vary by
+// more than themselves.
+func (j *judge) floor(r *Row) float64 {
+	if v, ok := j.floors[r.Metric]; ok {
 		return v
 	}
-	return m.quantity().floor
+	floor := r.quantity().floor
+	if *r.BaseMedian <= 0 {
+		return floor
+	}
+	switch r.Name {
+	case ProofInterval, StageTime, StageCPU, OpTime, KernelTime, CopyTime, ClassLifetime, QueueWait:
+		floor += preemptionNS / *r.BaseMedian
+	case ClassArea:
+		floor += heldNoise * j.heldGiBSec / *r.BaseMedian
+	}
+	return floor
+}
+
+// unfit says that the default floor does not hold for m: other programs stretched its times.
+func (j *judge) unfit(m Metric) bool {
+	_, learnt := j.floors[m]
+	return j.busy && !learnt &&
+		(strings.HasSuffix(m.Name, "_ns") || m.Name == ClassArea || m.Name == QueueDepth)
 }
 
 // decide gives a measured row its verdict.
@@ -153,11 +197,14 @@ func (j *judge) decide(r *Row, p, corrected float64, tested int) {
 // decideByFloor judges few runs: what does not exceed the noise of equal runs is no change, and
 // that there is none is only said where the floor is not above what matters.
 func (j *judge) decideByFloor(r *Row) {
-	floor := j.floor(r.Metric)
+	floor := j.floor(r)
 	r.FloorRatio = &floor
 	switch {
 	case *r.Delta == 0:
 		r.Verdict = Neutral
+	case j.unfit(r.Metric):
+		r.Verdict = Inconclusive
+		r.Why = "other programs used the machine too: the default floor does not hold"
 	case r.spread() > floor && r.matters():
 		r.Verdict = r.direction()
 	case !r.matters() && floor <= r.ThresholdRatio:

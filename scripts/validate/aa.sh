@@ -9,6 +9,7 @@ bank=.cache/aa-bank
 runs=${AA_RUNS:-64}
 read -ra args <<<"${AA_ARGS:---circuit mimc --log-size 12 --jobs 2 --partitions 3}"
 mkdir -p "$bank"
+bin/highwater prove "${args[@]}" --no-record -q >/dev/null # sets the key up
 for i in $(seq -w 1 "$runs"); do
 	[ -e "$bank/$i.hw/manifest.json" ] && continue
 	rm -rf "$bank/$i.hw"
