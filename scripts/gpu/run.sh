@@ -6,15 +6,17 @@
 #   scripts/gpu/run.sh steps           lists the steps with what they do
 #
 # Where the host is this machine, `make native build` does instead of pack, and the steps run from bin/.
-# OUT (default gpu-out) gets summary.tsv, a log of each step and the traces that are to be kept, one small tar each.
+# OUT (default gpu-out) gets summary.tsv, a log of each step and the traces that are to be kept, one small tar each;
+# BUNDLE, if set, all of it in one tar, anew after each step. LOG (22) is the large size, PARTITIONS (10) how many,
+# CPUS how many CPUs all but step two may use (default: all), LIMIT (120) the seconds after which a run is stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 pack=.cache/gpu
 
 if [ "${1:-}" = pack ]; then
 	mkdir -p $pack
-	scripts/go.sh build -trimpath -ldflags='-s -w' -o $pack/highwater ./cmd/highwater
-	scripts/go.sh test -trimpath -ldflags='-s -w' -c -o $pack/device.test ./prover/device
+	scripts/go.sh build -ldflags='-s -w' -o $pack/highwater ./cmd/highwater
+	scripts/go.sh test -ldflags='-s -w' -c -o $pack/device.test ./prover/device
 	lib=${LIBRARY:-bin/libhighwater_native.so}
 	[ -e "$lib" ] || { scripts/native/build.sh cuda; lib=bin/libhighwater_native.so; }
 	cp "$lib" $pack/libhighwater_native.so
@@ -23,7 +25,7 @@ if [ "${1:-}" = pack ]; then
 	exit
 fi
 
-[ $# -gt 0 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 if [ "$1" = steps ]; then
 	sed -n 's/^step_\([a-z0-9_]*\)() { # /\1\t/p' "$0" | expand -t 16
 	exit
@@ -42,8 +44,10 @@ done
 hw=$work/bin/highwater
 export HIGHWATER_NATIVE=${HIGHWATER_NATIVE:-$work/bin/libhighwater_native.so}
 export HIGHWATER_CACHE_DIR=${HIGHWATER_CACHE_DIR:-$work/keys}
-log=${LOG:-22}          # the large size
+log=${LOG:-22}
 partitions=${PARTITIONS:-10}
+limited=(timeout -k 10 "${LIMIT:-120}")
+[ -z "${CPUS:-}" ] || taskset -cp "0-$((CPUS - 1))" $$ >/dev/null
 
 note() { printf '%s\t%s\t%s\n' "$@" | tee -a "$summary"; }
 
@@ -52,7 +56,7 @@ prove() {
 	local name=$1
 	shift
 	rm -rf "$work/$name.hw"
-	"$hw" prove --quiet --json --backend device --out "$work/$name.hw" "$@" >"$out/$name.json" 2>"$out/$name.err" ||
+	"${limited[@]}" "$hw" prove --quiet --json --backend device --out "$work/$name.hw" "$@" >"$out/$name.json" 2>"$out/$name.err" ||
 		{ note "$name" FAILED "$(tail -n 2 "$out/$name.err" | tr '\n' ' ')"; return 0; }
 	scripts/gpu/table.py "$name" "$out/$name.json" | tee -a "$summary"
 }
@@ -69,9 +73,15 @@ step_machine() { # what the machine is
 	note machine library "$("$hw" bench --what ntt --sizes 1 --count 1 --backend device 2>&1 | grep -E '^native|error' || true)"
 }
 
-step_test() { # every test of prover/device against the library, sizes up to LOG
-	HIGHWATER_TEST_NATIVE=$HIGHWATER_NATIVE HIGHWATER_TEST_LOG=$log \
-		sh -c 'cd prover/device && exec "$0" -test.v -test.timeout 8m' "$work/bin/device.test" >"$out/test.log" 2>&1 ||
+step_smoke() { # one small proof; nothing after it runs where that fails
+	"${limited[@]}" "$hw" prove --json --no-record --backend device --circuit mimc --log-size 12 --setup device --b-g2 device \
+		>"$out/smoke.json" 2>"$out/smoke.err" || { note smoke FAILED "$(tail -n 3 "$out/smoke.err")"; exit 1; }
+	note smoke verified "$(sed -n 's/.*"verified_partitions": \([0-9]*\).*/\1/p' "$out/smoke.json")"
+}
+
+step_test() { # every test of prover/device against the library, sizes up to TEST_LOG (LOG)
+	HIGHWATER_TEST_NATIVE=$HIGHWATER_NATIVE HIGHWATER_TEST_LOG=${TEST_LOG:-$log} \
+		"${limited[@]}" sh -c 'cd prover/device && exec "$0" -test.v -test.timeout 8m' "$work/bin/device.test" >"$out/test.log" 2>&1 ||
 		note test FAILED "$(grep -m 3 -E '^ +[a-z_]+_test.go.*|^panic|^FAIL' "$out/test.log" | tr '\n' ' ')"
 	note test passed "$(grep -c '^--- PASS' "$out/test.log")"
 	grep -E '^--- (PASS|FAIL)' "$out/test.log" | sed 's/^--- //' >"$out/tests.txt"
@@ -81,7 +91,7 @@ step_equal() { # proofs of device and CPU, same seed, are the same bytes: label 
 	for c in label mimc; do
 		local sums=
 		for b in cpu device; do
-			"$hw" prove --quiet --json --no-record --backend $b --circuit $c --log-size 20 --setup device \
+			"${limited[@]}" "$hw" prove --quiet --json --no-record --backend $b --circuit $c --log-size 20 --setup device \
 				--b-g2 "$b" >"$out/equal-$c-$b.json" 2>"$out/equal-$c-$b.err" || note equal-$c FAILED "$(tail -n 1 "$out/equal-$c-$b.err")"
 			sums+=" $(sed -n 's/.*"proofs_sha256": "\(.*\)".*/\1/p' "$out/equal-$c-$b.json")"
 		done
@@ -120,13 +130,13 @@ step_rho() { # for replay, kept: mimc at 2^LOG, b_g2 in the lock, 8, 13 and 16 s
 
 step_unsplit() { # for replay, kept: label at 2^LOG, b_g2 on the CPU in the lock, 1, 2 and 4 synthesis workers
 	for n in 1 2 4; do
-		prove unsplit-$n --circuit label --log-size "$log" --partitions 8 --partition-workers $n --no-split-proving --setup device
+		prove unsplit-$n --circuit label --log-size "$log" --partitions 6 --partition-workers $n --no-split-proving --setup device
 		keep unsplit-$n
 	done
 }
 
 step_split() { # the same with b_g2 beside the next start
-	prove split-4 --circuit label --log-size "$log" --partitions 8 --partition-workers 4 --setup device
+	prove split-4 --circuit label --log-size "$log" --partitions 6 --partition-workers 4 --setup device
 }
 
 step_pinned() { # for diff, kept: mimc at 2^LOG from pageable, registered and pooled memory
@@ -183,17 +193,19 @@ step_kill() { # SIGKILL in the middle of a run, five times: every acknowledged e
 }
 
 step_bench() { # NTT, MSM and upload by size, sppark's own beside them
-	"$hw" bench --json --backend device --what ntt,msm,upload --sizes 20,22,24 --groups g1,g2 --profiles uniform,label,one-value \
+	"${limited[@]}" "$hw" bench --json --backend device --what ntt,msm,upload --sizes 20,22,24 --groups g1,g2 --profiles uniform,label,one-value \
 		--sppark --count 5 >"$out/bench.json" 2>"$out/bench.err" || note bench FAILED "$(tail -n 1 "$out/bench.err")"
 	scripts/gpu/table.py --bench "$out/bench.json" | tee -a "$summary"
 }
 
-step_two() { # two devices: label and mimc at 2^LOG, work spread over both
+step_two() { # mimc at 2^LOG on one device and on two, work spread over both; all CPUs
+	taskset -cp "0-$(($(nproc --all) - 1))" $$ >/dev/null
 	for d in 1 2; do
-		prove two-mimc-$d --circuit mimc --log-size "$log" --partitions 24 --devices $d --gpu-workers 1 --partition-workers 16 \
+		prove two-mimc-$d --circuit mimc --log-size "$log" --partitions 32 --devices $d --gpu-workers 2 --partition-workers 28 \
 			--b-g2 device --setup device
 	done
 	keep two-mimc-2
+	[ -z "${CPUS:-}" ] || taskset -cp "0-$((CPUS - 1))" $$ >/dev/null
 }
 
 for step in "$@"; do
@@ -201,4 +213,5 @@ for step in "$@"; do
 	began=$(date +%s)
 	"step_$step"
 	note "$step" took_s $(($(date +%s) - began))
+	[ -z "${BUNDLE:-}" ] || tar -C "$out" -czf "$BUNDLE" .
 done
