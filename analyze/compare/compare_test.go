@@ -311,19 +311,19 @@ func TestBusyMachineIsSaid(t *testing.T) {
 				trace.Metric{Name: "system.cpu.time.user", Unit: "s", Kind: "counter"})
 		}
 	}
-	slow := func(s *shop) { s.synthNS *= 4; s.aBytes *= 4 }
+	slow := func(s *shop) { s.proveNS *= 4; s.aBytes *= 4 }
 	d := mustCompare(t, side(t, "base", 1, 1, busy), side(t, "new", 2, 1, slow), Options{})
 	if !strings.Contains(strings.Join(d.Warnings, " "), "during 1 of 2 runs") {
 		t.Errorf("warnings %q", d.Warnings)
 	}
-	if v := verdictOf(d, StageTime, "synthesis"); v != Inconclusive {
+	if v := verdictOf(d, StageTime, "prove_start"); v != Inconclusive {
 		t.Errorf("a time by the default floor on a busy machine is %s", v)
 	}
 	if v := verdictOf(d, ClassPeak, "a"); v != Regression {
 		t.Errorf("bytes on a busy machine are %s", v)
 	}
 	quiet := mustCompare(t, side(t, "base", 1, 1, nil), side(t, "new", 2, 1, slow), Options{})
-	if v := verdictOf(quiet, StageTime, "synthesis"); v != Regression {
+	if v := verdictOf(quiet, StageTime, "prove_start"); v != Regression {
 		t.Errorf("a time by the default floor on a quiet machine is %s", v)
 	}
 }
