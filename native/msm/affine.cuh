@@ -86,24 +86,24 @@ template <class F> HW_HD void finish(sum_kind kind, const F& inverse, const F& x
     }
 }
 
-// How a launch's pairs are dealt to blocks: waves of equal chunks, the last wave in quarters, so
-// that blocks end together.
+// How a launch's pairs are dealt to blocks: rows of equal chunks, one a block, then chunks of a
+// quarter, so that blocks end together. (Blocks of one multiprocessor in step are faster than
+// blocks that are kept out of step, by 3 %.)
 struct chunks_t {
     uint32_t count;             // pairs
-    uint32_t steps, last_steps; // a thread's, in a large and a small chunk
-    uint32_t large;             // chunks
+    uint32_t steps, last_steps; // a thread's, in a whole chunk and in a quarter
+    uint32_t whole;             // chunks
 };
 
 inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks) {
     const uint64_t threads = uint64_t(blocks) * block_threads;
-    const uint64_t steps = (pairs + threads - 1) / threads;
-    // An inversion takes as long as some 5 additions a thread: short chunks do not pay.
-    if (steps < 32) return {uint32_t(pairs), uint32_t(steps), uint32_t(steps), blocks};
-    const uint64_t rounds =
-        std::max<uint64_t>(1, (4 * steps + 3 * max_steps - 1) / (4 * max_steps));
-    const uint32_t large =
-        uint32_t(std::min<uint64_t>(max_steps, 4 * steps / (4 * rounds + 1) + 1));
-    return {uint32_t(pairs), large, (large + 3) / 4, uint32_t(rounds * blocks)};
+    const uint32_t share = uint32_t((pairs + threads - 1) / threads); // a thread's
+    // An inversion takes as long as some 5 additions a thread: few are not divided.
+    if (share < 32) return {uint32_t(pairs), share, share, blocks};
+    const uint32_t rows =
+        std::max(1u, (4 * share + 3 * max_steps - 1) / (4 * max_steps)); // and a quarter
+    const uint32_t steps = std::min(max_steps, 4 * share / (4 * rows + 1) + 1);
+    return {uint32_t(pairs), steps, (steps + 3) / 4, rows * blocks};
 }
 
 // Pairs first .. of a chunk, `steps` a thread.
@@ -111,13 +111,13 @@ struct chunk_t {
     uint32_t first, steps;
 };
 HW_HD bool chunk_of(const chunks_t& chunks, uint32_t q, chunk_t& out) {
-    const uint64_t large = uint64_t(chunks.steps) * block_threads;
-    const uint64_t small = uint64_t(chunks.last_steps) * block_threads;
-    bool is_large = q < chunks.large;
-    uint64_t first = is_large ? q * large : chunks.large * large + (q - chunks.large) * small;
+    const uint64_t whole = uint64_t(chunks.steps) * block_threads;
+    const uint64_t quarter = uint64_t(chunks.last_steps) * block_threads;
+    const bool is_whole = q < chunks.whole;
+    uint64_t first = is_whole ? q * whole : chunks.whole * whole + (q - chunks.whole) * quarter;
     if (first >= chunks.count) return false;
     uint32_t rest = uint32_t((chunks.count - first + block_threads - 1) / block_threads);
-    uint32_t steps = is_large ? chunks.steps : chunks.last_steps;
+    uint32_t steps = is_whole ? chunks.steps : chunks.last_steps;
     out = {uint32_t(first), steps < rest ? steps : rest};
     return true;
 }
@@ -410,22 +410,6 @@ template <class G, class S> __global__ void __launch_bounds__(block_threads, G::
 
 template <class G> constexpr size_t add_pairs_shared() {
     return 2 * 4 * G::words * 16 * block_threads;
-}
-
-// One thread an item of the last list: a bucket's sum, with its sign.
-template <class G> __global__ void __launch_bounds__(block_threads)
-    place_buckets(const uint32_t* keys, const uint32_t* refs, uint32_t n, list_source<G> from,
-                  typename G::affine* buckets) {
-#ifdef __CUDA_ARCH__
-    uint32_t i = blockIdx.x * block_threads + threadIdx.x;
-    if (i >= n) return;
-    const typename G::affine* p = from.at(refs[i]);
-    typename G::affine* to = buckets + keys[i];
-    to->x = p->x;
-    field_of<G> y = load<field_of<G>>(p->y);
-    y.cneg(refs[i] & sign_bit);
-    store(to->y, y);
-#endif
 }
 
 #endif

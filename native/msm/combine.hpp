@@ -1,4 +1,4 @@
-// The end of an MSM, on the host: outputs p = c w + s of all windows, each to be taken 2^p times.
+// The end of an MSM, on the host: sums with the power of two that each is to be taken times.
 #pragma once
 
 #include <vector>

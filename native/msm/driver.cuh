@@ -11,8 +11,8 @@
 #include "core/mathematics.h"
 #include "core/runtime.h"
 #include "msm/combine.hpp"
-#include "msm/lists.cuh"
 #include "msm/reduce.cuh"
+#include "msm/tail.cuh"
 
 namespace highwater::msm_detail {
 
@@ -32,14 +32,18 @@ inline uint32_t blocks_for(uint64_t n, uint32_t threads) {
 // What kernels count in, zeroed for each group of windows.
 struct counters_t {
     uint32_t histogram[256];
-    uint32_t sizes[max_rounds];
+    sizes_t sizes;
     uint32_t digits;
     uint32_t next_chunk[max_rounds + max_window];
 };
 
+// Items of a bucket after some rounds, where they are at least `least`.
 struct halve {
-    uint32_t rounds;
-    HW_HD uint32_t operator()(uint32_t length) const { return halved(length, rounds); }
+    uint32_t rounds, least;
+    HW_HD uint32_t operator()(uint32_t length) const {
+        uint32_t left = halved(length, rounds);
+        return left < least ? 0 : left;
+    }
 };
 
 template <class G> class driver {
@@ -99,13 +103,17 @@ private:
     void cut(const window_range& group, const element_mem<2>* scalars, uint32_t n);
     void sort();
     void find_buckets();
-    void sum_affine(const affine* points, uint32_t n);
-    void sum_xyzz(const affine* points);
+    void sum_affine(const affine* points, uint32_t n, const sizes_t& sizes);
+    void sum_xyzz(const affine* points, uint32_t n);
     void pair_round(uint32_t round, uint32_t size, int from, uint32_t points);
-    void scan_lengths(uint32_t rounds, uint32_t* starts);
-    void merge_partials();
+    void scan_lengths(halve to, uint32_t* starts);
+    sizes_t count_sizes();
+    void sum_tail(const list_source<G>& source, const list_t& list, uint32_t round,
+                  const sizes_t& sizes);
+    void sum_list(const uint32_t* keys, const uint32_t* refs, uint32_t n, uint32_t slice,
+                  const list_source<G>& source, xyzz* sums);
     template <class S> void add(const S& source, uint64_t pairs);
-    template <class E> void reduce();
+    template <class E> void reduce(uint32_t levels);
     template <class E> void add_one_level(const level_source<E>& source, uint64_t n);
     void take_outputs(const window_range& group, combiner<G>& sums);
 };
@@ -197,11 +205,14 @@ template <class G> void driver<G>::run_group(const plan_t& plan, const window_ra
         sort();
         if (plan.path == path_t::affine) {
             find_buckets();
-            sum_affine(points, n);
-            reduce<affine>();
+            const sizes_t sizes = count_sizes();
+            sum_affine(points, n, sizes);
+            // Rows that are nearly empty are summed as they are.
+            bool sparse = sizes.all[max_rounds - 1] < shape_.buckets() / 64;
+            reduce<affine>(sparse ? 0 : shape_.levels());
         } else {
-            sum_xyzz(points);
-            reduce<xyzz>();
+            sum_xyzz(points, n);
+            reduce<xyzz>(shape_.levels());
         }
         take_outputs(group, sums);
     }
@@ -258,8 +269,8 @@ template <class G> template <class S> void driver<G>::add(const S& source, uint6
     stats_.pairs += pairs;
 }
 
-template <class G> void driver<G>::scan_lengths(uint32_t rounds, uint32_t* starts) {
-    auto halves = thrust::make_transform_iterator(lengths(), halve{rounds});
+template <class G> void driver<G>::scan_lengths(halve to, uint32_t* starts) {
+    auto halves = thrust::make_transform_iterator(lengths(), to);
     size_t bytes = 0;
     uint32_t n = uint32_t(shape_.buckets());
     check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, halves, starts, n, stream_), "size scan");
@@ -274,62 +285,100 @@ template <class G>
 void driver<G>::pair_round(uint32_t round, uint32_t size, int from, uint32_t points) {
     int to = 1 - from;
     uint32_t *before = starts(round % 2), *after = starts(1 - round % 2);
-    scan_lengths(round + 1, after);
+    scan_lengths({round + 1, 1}, after);
     list_t list{keys(from), refs(from), before};
     next_t next{after, keys(to), refs(to), at<pair_t>(at_.pairs)};
-    pair_up<<<blocks_for(size, list_threads), list_threads, 0, stream_>>>(list, size, round, points,
-                                                                          lengths(), next);
+    pair_up<<<blocks_for(size, list_threads * pair_items), list_threads, 0, stream_>>>(
+        list, size, round, points, lengths(), next);
 }
 
-// Rounds of affine additions until each bucket has one item left.
-template <class G> void driver<G>::sum_affine(const affine* points, uint32_t n) {
-    uint32_t sizes[max_rounds];
+template <class G> sizes_t driver<G>::count_sizes() {
     {
         span k(on_, "msm_rounds");
         uint32_t blocks =
             std::min(blocks_for(shape_.buckets(), list_threads), wish_.processors * 4);
         count_rounds<<<blocks, list_threads, 0, stream_>>>(
-            starts(0), lengths(), uint32_t(shape_.buckets()), counters_.data()->sizes);
+            starts(0), lengths(), uint32_t(shape_.buckets()), &counters_.data()->sizes);
     }
-    on_.d2h(on_.compute(), on_.staging(), counters_.data()->sizes, sizeof sizes);
+    sizes_t sizes;
+    on_.d2h(on_.compute(), on_.staging(), &counters_.data()->sizes, sizeof sizes);
     rt::synchronise(on_.compute());
-    memcpy(sizes, on_.staging(), sizeof sizes);
+    memcpy(&sizes, on_.staging(), sizeof sizes);
+    return sizes;
+}
+
+// Rounds of affine additions until each bucket has one item left, or a short tail.
+template <class G>
+void driver<G>::sum_affine(const affine* points, uint32_t n, const sizes_t& sizes) {
+    const uint32_t rounds = sizes.rounds();
     list_source<G> source{points, at<affine>(at_.work), at<pair_t>(at_.pairs), n, true};
     int from = sorted_;
     on_.zero(on_.compute(), at<void>(at_.buckets), sizeof(affine) * shape_.buckets());
     span k(on_, "msm_additions");
     uint32_t round = 0;
-    for (; round + 1 < max_rounds && sizes[round] > sizes[round + 1]; round++) {
+    auto is_tail = [&] {
+        return round && round + tail_rounds <= rounds &&
+               sizes.all[round] - sizes.alone[round] <= shape_.tail();
+    };
+    for (; round < rounds && !is_tail(); round++) {
         source.fresh = round == 0;
-        pair_round(round, sizes[round], from, n);
-        add(source, sizes[round] - sizes[round + 1]);
+        pair_round(round, sizes.all[round], from, n);
+        add(source, sizes.all[round] - sizes.all[round + 1]);
         from = 1 - from;
     }
     stats_.rounds = std::max(stats_.rounds, round);
-    place_buckets<G><<<blocks_for(sizes[round], block_threads), block_threads, 0, stream_>>>(
-        keys(from), refs(from), sizes[round], source, at<affine>(at_.buckets));
+    list_t list{keys(from), refs(from), starts(round % 2)};
+    if (round < rounds) return sum_tail(source, list, round, sizes);
+    place_items<G><<<blocks_for(sizes.all[round], block_threads), block_threads, 0, stream_>>>(
+        list, sizes.all[round], source, at<affine>(at_.buckets));
 }
 
-template <class G> void driver<G>::sum_xyzz(const affine* points) {
+template <class G> void driver<G>::sum_tail(const list_source<G>& source, const list_t& list,
+                                            uint32_t round, const sizes_t& sizes) {
+    const uint32_t all = sizes.all[round], n = all - sizes.alone[round];
+    tail_t tail{at<uint32_t>(at_.tail_keys), at<uint32_t>(at_.tail_refs),
+                at<uint32_t>(at_.tail_origins)};
+    uint32_t* begins = starts(1 - round % 2);
+    scan_lengths({round, 2}, begins);
+    split_items<G><<<blocks_for(all, block_threads), block_threads, 0, stream_>>>(
+        list, all, round, lengths(), begins, tail, source, at<affine>(at_.buckets));
+    on_.zero(on_.compute(), at<void>(at_.tail_sums), sizeof(xyzz) * n);
+    sum_list(tail.keys, tail.refs, n, tail_slice, source, at<xyzz>(at_.tail_sums));
+    normalise<G>(at<xyzz>(at_.tail_sums), n, at<element_mem<G::words>>(at_.tail_prefix),
+                 at<affine>(at_.tail_affine), shape_.blocks, stream_);
+    place_tail<G><<<blocks_for(n, block_threads), block_threads, 0, stream_>>>(
+        tail.origins, n, at<affine>(at_.tail_affine), at<affine>(at_.buckets));
+}
+
+template <class G> void driver<G>::sum_xyzz(const affine* points, uint32_t n) {
     on_.zero(on_.compute(), at<void>(at_.buckets), sizeof(xyzz) * shape_.buckets());
     span k(on_, "msm_additions");
-    uint32_t slice = uint32_t(shape_.slice()), slices = blocks_for(digits_, slice);
+    list_source<G> source{points, nullptr, nullptr, n, true};
+    sum_list(keys(sorted_), refs(sorted_), digits_, uint32_t(shape_.slice()), source,
+             at<xyzz>(at_.buckets));
+}
+
+// XYZZ sums by key of a sorted list.
+template <class G> void driver<G>::sum_list(const uint32_t* keys, const uint32_t* refs, uint32_t n,
+                                            uint32_t slice, const list_source<G>& source,
+                                            xyzz* sums) {
+    const uint32_t slices = blocks_for(n, slice);
     sum_slices<G><<<blocks_for(slices, block_threads), block_threads, 0, stream_>>>(
-        keys(sorted_), refs(sorted_), digits_, slice, points, partials(0), at<xyzz>(at_.buckets));
-    stats_.xyzz += digits_;
+        keys, refs, n, slice, source, partials(0), sums);
+    stats_.xyzz += n;
     uint32_t left = 2 * slices;
     int from = 0;
-    if (left > 4096) {
+    if (left > 1 << 15) {
         uint32_t threads = blocks_for(left, merge_fan);
         merge<G><<<blocks_for(threads, block_threads), block_threads, 0, stream_>>>(
-            partials(0), left, partials(1), at<xyzz>(at_.buckets));
+            partials(0), left, partials(1), sums);
         left = 2 * threads;
         from = 1;
     }
     for (;; from = 1 - from) {
         uint32_t blocks = blocks_for(left, merge_block_threads<G>);
-        merge_block<G><<<blocks, merge_block_threads<G>, 0, stream_>>>(
-            partials(from), left, partials(1 - from), at<xyzz>(at_.buckets));
+        merge_block<G><<<blocks, merge_block_threads<G>, 0, stream_>>>(partials(from), left,
+                                                                       partials(1 - from), sums);
         if (blocks == 1) return;
         left = 2 * blocks;
     }
@@ -345,13 +394,13 @@ void driver<G>::add_one_level(const level_source<E>& source, uint64_t n) {
     }
 }
 
-template <class G> template <class E> void driver<G>::reduce() {
+template <class G> template <class E> void driver<G>::reduce(uint32_t levels) {
     span k(on_, "msm_reduction");
     const uint32_t windows = shape_.windows, c = shape_.c;
     const E *last = at<E>(at_.buckets), *before = nullptr;
     E* to = at<E>(at_.work);
     uint32_t lg = c - 1, level = 0;
-    for (; level < uint32_t(shape_.levels()); level++) {
+    for (; level < levels; level++) {
         lg--;
         uint64_t n = uint64_t(level + 1) * windows << lg;
         add_one_level<E>({last, before, to, windows, level, lg}, n);
@@ -365,11 +414,16 @@ template <class G> template <class E> void driver<G>::reduce() {
 }
 
 template <class G> void driver<G>::take_outputs(const window_range& group, combiner<G>& sums) {
-    const size_t count = size_t(shape_.windows) * shape_.c;
-    on_.d2h(on_.compute(), on_.staging(), at<xyzz>(at_.outputs), count * sizeof(xyzz));
+    const uint32_t outputs = uint32_t(shape_.windows) * shape_.c, count = (outputs + 3) / 4;
+    {
+        span k(on_, "msm_outputs");
+        fold_outputs<G><<<blocks_for(count, 32), 32, 0, stream_>>>(at<xyzz>(at_.outputs), outputs,
+                                                                   at<xyzz>(at_.folded));
+    }
+    on_.d2h(on_.compute(), on_.staging(), at<xyzz>(at_.folded), count * sizeof(xyzz));
     rt::synchronise(on_.compute());
-    const xyzz* outputs = static_cast<const xyzz*>(on_.staging());
-    for (size_t p = 0; p < count; p++) sums.put(int(group.begin * shape_.c + p), outputs[p]);
+    const xyzz* folded = static_cast<const xyzz*>(on_.staging());
+    for (uint32_t q = 0; q < count; q++) sums.put(group.begin * shape_.c + 4 * int(q), folded[q]);
 }
 
 } // namespace highwater::msm_detail

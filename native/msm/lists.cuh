@@ -43,6 +43,37 @@ HW_HD void pair_item(const list_t& in, uint32_t i, uint32_t round, uint32_t poin
     next.refs[next_begin + offset / 2] = a;
 }
 
+// The tail: what is left when few buckets, but large ones, are. Its items are listed again, with
+// the place where their bucket begins as key; origins says at those places which bucket it is.
+struct tail_t {
+    uint32_t *keys, *refs, *origins;
+};
+constexpr uint32_t no_bucket = 0xffffffff;
+
+// Lists item i in the tail; false: it is alone in its bucket. tail_begins: by bucket.
+HW_HD bool tail_item(const list_t& in, uint32_t i, uint32_t round, const uint32_t* lengths,
+                     const uint32_t* tail_begins, const tail_t& tail) {
+    uint32_t key = in.keys[i];
+    if (halved(lengths[key], round) == 1) return false;
+    uint32_t begin = tail_begins[key], offset = i - in.begins[key];
+    tail.keys[begin + offset] = begin;
+    tail.refs[begin + offset] = in.refs[i];
+    tail.origins[begin + offset] = offset ? no_bucket : key;
+    return true;
+}
+
+// Lists by their length after each round of pairing: of all items, and of those alone in a bucket.
+struct sizes_t {
+    uint32_t all[max_rounds], alone[max_rounds];
+
+    // Rounds until all are alone.
+    HW_HD uint32_t rounds() const {
+        uint32_t r = 0;
+        while (r + 1 < max_rounds && all[r] != alone[r]) r++;
+        return r;
+    }
+};
+
 #ifdef __CUDACC__
 
 // One thread a scalar, in strides: counts scalars by the length of |s|.
@@ -133,40 +164,53 @@ static __global__ void __launch_bounds__(list_threads)
 #endif
 }
 
-// One thread a bucket, in strides: ends become lengths, and sizes[r] is the length of the whole
-// list after r rounds of pairing.
+// One thread a bucket, in strides: ends become lengths, and their sizes after each round are added
+// up.
 static __global__ void __launch_bounds__(list_threads)
-    count_rounds(const uint32_t* begins, uint32_t* lengths, uint32_t buckets, uint32_t* sizes) {
+    count_rounds(const uint32_t* begins, uint32_t* lengths, uint32_t buckets, sizes_t* sizes) {
 #ifdef __CUDA_ARCH__
-    __shared__ uint32_t block_sums[max_rounds];
-    if (threadIdx.x < max_rounds) block_sums[threadIdx.x] = 0;
+    __shared__ sizes_t block_sums;
+    if (threadIdx.x < max_rounds) block_sums.all[threadIdx.x] = block_sums.alone[threadIdx.x] = 0;
     __syncthreads();
-    uint32_t sums[max_rounds] = {};
+    uint32_t all[max_rounds] = {}, alone[max_rounds] = {};
     for (uint32_t b = blockIdx.x * list_threads + threadIdx.x; b < buckets;
          b += gridDim.x * list_threads) {
         uint32_t length = lengths[b] - begins[b];
         lengths[b] = length;
 #pragma unroll
-        for (uint32_t r = 0; r < max_rounds; r++) sums[r] += halved(length, r);
+        for (uint32_t r = 0; r < max_rounds; r++) {
+            all[r] += halved(length, r);
+            alone[r] += halved(length, r) == 1;
+        }
     }
 #pragma unroll
     for (uint32_t r = 0; r < max_rounds; r++) {
-        uint32_t sum = __reduce_add_sync(full_warp, sums[r]);
-        if (threadIdx.x % 32 == 0) atomicAdd(&block_sums[r], sum);
+        uint32_t a = __reduce_add_sync(full_warp, all[r]),
+                 b = __reduce_add_sync(full_warp, alone[r]);
+        if (threadIdx.x % 32 == 0) {
+            atomicAdd(&block_sums.all[r], a);
+            atomicAdd(&block_sums.alone[r], b);
+        }
     }
     __syncthreads();
-    if (threadIdx.x < max_rounds && block_sums[threadIdx.x])
-        atomicAdd(&sizes[threadIdx.x], block_sums[threadIdx.x]);
+    if (threadIdx.x >= max_rounds) return;
+    if (block_sums.all[threadIdx.x])
+        atomicAdd(&sizes->all[threadIdx.x], block_sums.all[threadIdx.x]);
+    if (block_sums.alone[threadIdx.x])
+        atomicAdd(&sizes->alone[threadIdx.x], block_sums.alone[threadIdx.x]);
 #endif
 }
 
-// One thread an item.
+constexpr uint32_t pair_items = 2; // a thread, so that its loads overlap
+
 static __global__ void __launch_bounds__(list_threads)
     pair_up(list_t in, uint32_t size, uint32_t round, uint32_t points, const uint32_t* lengths,
             next_t next) {
 #ifdef __CUDA_ARCH__
-    uint32_t i = blockIdx.x * list_threads + threadIdx.x;
-    if (i < size) pair_item(in, i, round, points, lengths, next);
+    uint32_t i = blockIdx.x * list_threads * pair_items + threadIdx.x;
+#pragma unroll
+    for (uint32_t k = 0; k < pair_items; k++, i += list_threads)
+        if (i < size) pair_item(in, i, round, points, lengths, next);
 #endif
 }
 

@@ -7,8 +7,8 @@
 // is in none). All levels' U shrink together, by halves, as rows beside A: level t has, for each
 // window, row 0, its A of 2^(c-1-t) elements, and rows 1 .. t-1, what is left of U_0 .. U_t-2;
 // U_t-1 is not copied but read from level t-1. Every element of level t+1 is one addition of two of
-// the levels before: independent additions, in affine or XYZZ form. When rows are 2^last_level_bits
-// long, a block sums each (finish_rows).
+// the levels before: independent additions, in affine or XYZZ form. When rows are short, or nearly
+// empty, a block sums each (finish_rows).
 #pragma once
 
 #include "msm/affine.cuh"
@@ -76,6 +76,23 @@ template <class G, class E> __global__ void __launch_bounds__(merge_block_thread
         __syncthreads();
     }
     if (tid == 0) store_xyzz<G>(out[blockIdx.x], sum);
+#endif
+}
+
+// One thread outputs 4q .. 4q+3, of one bit more each: their sum, so that the host adds a quarter.
+template <class G> __global__ void __launch_bounds__(32)
+    fold_outputs(const typename G::xyzz* in, uint32_t n, typename G::xyzz* out) {
+#ifdef __CUDA_ARCH__
+    uint32_t q = blockIdx.x * 32 + threadIdx.x;
+    if (4 * q >= n) return;
+    xyzz_of<G> sum;
+    sum.inf();
+    for (uint32_t k = 4; k-- > 0;) {
+        store_xyzz<G>(out[q], sum);
+        add_sum<G>(sum, &out[q]);
+        if (4 * q + k < n) add_sum<G>(sum, &in[4 * q + k]);
+    }
+    store_xyzz<G>(out[q], sum);
 #endif
 }
 

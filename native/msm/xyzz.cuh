@@ -5,8 +5,7 @@
 // cut in slices (merge), until one block takes all (merge_block).
 #pragma once
 
-#include "curve/group.hpp"
-#include "msm/layout.hpp"
+#include "msm/affine.cuh"
 
 namespace highwater::msm_detail {
 
@@ -63,8 +62,7 @@ __device__ __noinline__ void add_sum(xyzz_of<G>& sum, const typename G::xyzz* p)
 // One thread a slice of the digits.
 template <class G> __global__ void __launch_bounds__(block_threads, G::min_blocks)
     sum_slices(const uint32_t* keys, const uint32_t* refs, uint32_t n, uint32_t slice,
-               const typename G::affine* points, partials_t<G> partials,
-               typename G::xyzz* buckets) {
+               list_source<G> from, partials_t<G> partials, typename G::xyzz* buckets) {
 #ifdef __CUDA_ARCH__
     uint32_t t = blockIdx.x * block_threads + threadIdx.x;
     uint64_t begin = uint64_t(t) * slice;
@@ -80,7 +78,7 @@ template <class G> __global__ void __launch_bounds__(block_threads, G::min_block
             key = keys[i];
             sum.inf();
         }
-        sum.add(load_affine<G>(points[refs[i] & ~sign_bit]), bool(refs[i] & sign_bit));
+        sum.add(load_affine<G>(*from.at(refs[i])), bool(refs[i] & sign_bit));
     }
     runs.last(key, sum);
 #endif

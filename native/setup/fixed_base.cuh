@@ -8,7 +8,7 @@
 #include "core/mathematics.h"
 #include "core/runtime.h"
 #include "msm/affine.cuh"
-#include "msm/xyzz.cuh"
+#include "msm/normalise.cuh"
 #include "setup/fixed_base.hpp"
 
 namespace highwater::setup_detail {
@@ -60,43 +60,6 @@ template <class G> __global__ void __launch_bounds__(block_threads, G::min_block
 #endif
 }
 
-// A block makes block_threads * steps sums affine, a thread every 128th of them.
-template <class G> __global__ void __launch_bounds__(block_threads, G::min_blocks)
-    normalise(const typename G::xyzz* in, uint32_t n, uint32_t steps, element_mem<G::words>* prefix,
-              typename G::affine* out) {
-#ifdef __CUDA_ARCH__
-    using F = field_of<G>;
-    __shared__ element_mem<G::words> shared[block_threads];
-    const uint32_t first = blockIdx.x * steps * block_threads + threadIdx.x;
-    F product = F::one(0);
-    for (uint32_t i = first, s = 0; s < steps && i < n; s++, i += block_threads) {
-        store(prefix[i], product);
-        F zzz = load<F>(in[i].zzz);
-        if (!zzz.is_zero()) product *= zzz;
-    }
-    F inverse = block_inverse(product, reinterpret_cast<F*>(shared));
-    for (uint32_t s = steps; s-- > 0;) {
-        uint32_t i = first + s * block_threads;
-        if (i >= n) continue;
-        F zzz = load<F>(in[i].zzz), x, y;
-        x.zero();
-        y.zero();
-        if (!zzz.is_zero()) {
-            y = inverse;
-            y *= load<F>(prefix[i]); // 1/ZZZ
-            inverse *= zzz;
-            x = load<F>(in[i].zz);
-            x *= y;    // 1/Z
-            x = x ^ 2; // 1/ZZ
-            x *= load<F>(in[i].x);
-            y *= load<F>(in[i].y);
-        }
-        store(out[i].x, x);
-        store(out[i].y, y);
-    }
-#endif
-}
-
 template <class G> class multiplier {
     using affine = typename G::affine;
     using xyzz = typename G::xyzz;
@@ -113,9 +76,7 @@ template <class G> class multiplier {
     static uint32_t blocks(uint64_t n) { return uint32_t((n + block_threads - 1) / block_threads); }
 
     void make_affine(uint32_t n, affine* out) {
-        uint32_t steps = std::max(1u, std::min(max_steps, blocks(n) / blocks_));
-        normalise<G><<<blocks((n + steps - 1) / steps), block_threads, 0, stream_>>>(
-            sums_, n, steps, prefix_, out);
+        normalise<G>(sums_, n, prefix_, out, blocks_, stream_);
     }
     void fill(const affine& base) {
         std::vector<affine> bases = window_bases<G>(base, c_);

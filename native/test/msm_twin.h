@@ -23,6 +23,7 @@ template <class G> class twin {
     using xyzz = typename G::xyzz;
 
     int c_ = 0, windows_ = 0;
+    uint32_t tail_from_ = 0;
     std::vector<uint32_t> keys_, refs_, begins_, lengths_;
 
 public:
@@ -54,8 +55,9 @@ public:
     }
 
     affine msm(path_t path, int c, const std::vector<affine>& points,
-               const std::vector<fr_t>& scalars) {
+               const std::vector<fr_t>& scalars, uint32_t tail_from = max_rounds) {
         c_ = c;
+        tail_from_ = tail_from;
         windows_ = windows_of(c);
         cut(scalars);
         combiner<G> sums(windows_ * c);
@@ -132,6 +134,11 @@ private:
             for (size_t b = 0; b < buckets(); b++)
                 next[b] = size, size += halved(lengths_[b], round + 1);
             if (size == keys.size()) break;
+            if (round == tail_from_) {
+                sum_tail({keys.data(), refs.data(), begins.data()}, uint32_t(keys.size()), round,
+                         source, sums);
+                return sums;
+            }
             std::vector<uint32_t> next_keys(size, ~0u), next_refs(size, ~0u);
             list_t list{keys.data(), refs.data(), begins.data()};
             next_t to{next.data(), next_keys.data(), next_refs.data(), pairs.data()};
@@ -144,14 +151,38 @@ private:
             refs = next_refs;
             begins = next;
         }
-        for (size_t i = 0; i < keys.size(); i++) {
-            affine p = *source.at(refs[i]);
-            F y = load<F>(p.y);
-            y.cneg(refs[i] & sign_bit);
-            store(p.y, y);
-            sums[keys[i]] = p;
-        }
+        for (size_t i = 0; i < keys.size(); i++) sums[keys[i]] = item(source, refs[i]);
         return sums;
+    }
+
+    static affine item(const list_source<G>& source, uint32_t ref) {
+        affine p = *source.at(ref);
+        F y = load<F>(p.y);
+        y.cneg(ref & sign_bit);
+        store(p.y, y);
+        return p;
+    }
+
+    void sum_tail(const list_t& list, uint32_t size, uint32_t round, const list_source<G>& source,
+                  std::vector<affine>& sums) {
+        std::vector<uint32_t> begins(buckets());
+        uint32_t n = 0;
+        for (size_t b = 0; b < buckets(); b++) {
+            begins[b] = n;
+            uint32_t left = halved(lengths_[b], round);
+            n += left < 2 ? 0 : left;
+        }
+        std::vector<uint32_t> keys(n, no_bucket), refs(n), origins(n);
+        tail_t tail{keys.data(), refs.data(), origins.data()};
+        for (uint32_t i = 0; i < size; i++) {
+            if (!tail_item(list, i, round, lengths_.data(), begins.data(), tail))
+                sums[list.keys[i]] = item(source, list.refs[i]);
+        }
+        CHECK(std::is_sorted(keys.begin(), keys.end()));
+        std::vector<xyzz> totals(n);
+        sum_list(keys, refs, source, totals);
+        for (uint32_t p = 0; p < n; p++)
+            if (origins[p] != no_bucket) sums[origins[p]] = affine_of_sum(load_xyzz<G>(totals[p]));
     }
 
     struct partial_list {
@@ -163,27 +194,33 @@ private:
 
     std::vector<xyzz> sum_xyzz(const std::vector<affine>& points) {
         std::vector<xyzz> out(buckets()); // zeros: infinity
-        if (keys_.empty()) return out;
+        list_source<G> source{points.data(), nullptr, nullptr, uint32_t(points.size()), true};
+        sum_list(keys_, refs_, source, out);
+        return out;
+    }
+
+    void sum_list(const std::vector<uint32_t>& keys, const std::vector<uint32_t>& refs,
+                  const list_source<G>& source, std::vector<xyzz>& out) {
+        if (keys.empty()) return;
         const size_t slice = 5;
-        partial_list list(2 * ((keys_.size() + slice - 1) / slice));
-        for (size_t t = 0, begin = 0; begin < keys_.size(); t++, begin += slice) {
+        partial_list list(2 * ((keys.size() + slice - 1) / slice));
+        for (size_t t = 0, begin = 0; begin < keys.size(); t++, begin += slice) {
             run_writer<G> runs(uint32_t(t), list.view(), out.data());
             xyzz_of<G> sum;
             sum.inf();
-            uint32_t key = keys_[begin];
-            for (size_t i = begin; i < std::min(begin + slice, keys_.size()); i++) {
-                if (keys_[i] != key) {
+            uint32_t key = keys[begin];
+            for (size_t i = begin; i < std::min(begin + slice, keys.size()); i++) {
+                if (keys[i] != key) {
                     runs.run(key, sum);
-                    key = keys_[i];
+                    key = keys[i];
                     sum.inf();
                 }
-                sum.add(load_affine<G>(points[refs_[i] & ~sign_bit]), bool(refs_[i] & sign_bit));
+                sum.add(load_affine<G>(*source.at(refs[i])), bool(refs[i] & sign_bit));
             }
             runs.last(key, sum);
         }
         while (list.keys.size() > 20) list = merged(list, merge_fan, out);
         merged(list, list.keys.size(), out); // its one slice's ends are whole buckets, too
-        return out;
     }
 
     partial_list merged(partial_list& in, size_t fan, std::vector<xyzz>& out) {
