@@ -25,21 +25,26 @@ func newJudge(base, next []*Run, opts Options) *judge {
 	if opts.Noise != nil {
 		j.floors = opts.Noise.lookup()
 	}
-	for _, r := range slices.Concat(base, next) {
+	if !j.tests {
+		j.prepareFloors()
+	}
+	return j
+}
+
+// prepareFloors learns what the default floors depend on.
+func (j *judge) prepareFloors() {
+	for _, r := range slices.Concat(j.base, j.next) {
 		j.busy = j.busy || r.busy()
 	}
-	var held []float64
-	for _, r := range base {
-		sum := 0.0
-		for _, m := range commonMetrics([]*Run{r}) {
+	held := make([]float64, len(j.base))
+	for i, r := range j.base {
+		for _, m := range commonMetrics([]*Run{r}) { // sorted: one sum, whatever the map's order
 			if m.Name == ClassArea {
-				sum += r.Values[m]
+				held[i] += r.Values[m]
 			}
 		}
-		held = append(held, sum)
 	}
 	j.heldGiBSec = median(held)
-	return j
 }
 
 // rows judges all outcomes, or all explanations.
