@@ -12,9 +12,10 @@ namespace highwater::msm_detail {
 constexpr uint32_t block_threads = 128;
 constexpr uint32_t max_steps = 192; // additions a thread between two inversions
 constexpr uint32_t max_rounds = 32;
-constexpr uint32_t merge_fan = 8;   // partial sums that a thread merges
-constexpr uint32_t tail_slice = 8;  // additions a thread in the tail of the affine path
-constexpr uint32_t tail_rounds = 5; // rounds that the tail must save to pay
+constexpr uint32_t merge_fan = 8;       // partial sums that a thread merges
+constexpr uint32_t tail_slice = 8;      // additions a thread in the tail of the affine path
+constexpr uint32_t tail_most = 1 << 16; // items that it takes
+constexpr uint32_t tail_rounds = 5;     // rounds that the tail must save to pay
 
 struct shape_t {
     path_t path;
@@ -44,7 +45,7 @@ struct shape_t {
     // XYZZ: additions a thread, and how many threads that makes.
     uint64_t slice() const { return std::clamp<uint64_t>(digits / threads(), 8, 512); }
     // Items that the tail of the affine path takes at most.
-    uint64_t tail() const { return std::clamp<uint64_t>(digits / 16, 256, 1 << 16); }
+    uint64_t tail() const { return std::clamp<uint64_t>(digits / 16, 256, tail_most); }
     uint64_t slices() const {
         return path == path_t::xyzz ? (digits + slice() - 1) / slice()
                                     : (tail() + tail_slice - 1) / tail_slice;

@@ -9,9 +9,11 @@
 namespace highwater::msm_detail {
 
 const cost_model& costs(uint32_t group) {
-    //                          xyzz: digit, bucket, start    affine: digit, bucket, start, round
-    static const cost_model g1{0.57, 1.27, 3.5e5, 0.335, 0.70, 4.5e5, 5.5e4, 700};
-    static const cost_model g2{2.40, 4.00, 8.0e5, 0.900, 1.95, 9.0e5, 1.3e5, 2000};
+    //                          digit, bucket, start
+    static const cost_model g1{0.57,  1.30, 4.5e5,               // XYZZ
+                               0.333, 0.64, 7.0e5, 5.5e4, 3.0e5, // affine; round, tail
+                               200};
+    static const cost_model g2{2.25, 3.00, 1.0e6, 0.90, 2.04, 2.0e5, 1.3e5, 9.0e5, 600};
     return group == HW_G2 ? g2 : g1;
 }
 
@@ -67,24 +69,27 @@ static bool divide(plan_t& plan, const std::vector<uint64_t>& digits, const wish
     return false;
 }
 
-// Rounds of pairing until the largest bucket is one point: that of the scalars ±1, as far as
-// lengths tell.
-static double rounds_of(const plan_t& plan, const totals_t& totals) {
-    double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
-    double largest = std::max(double(totals.ones()), 4 * plan.digits / buckets);
-    return std::ceil(std::log2(std::max(2.0, largest)));
+// What rounds of pairing cost beside their digits: until the usual bucket, four times the mean, is
+// one point, and the bucket of the scalars 1 and -1, as far as lengths tell, is short enough for
+// the tail.
+static double rounds_cost(const plan_t& plan, const totals_t& totals, const cost_model& cost) {
+    const double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
+    const double usual = std::log2(std::max(2.0, 4 * double(plan.digits) / buckets));
+    const double ones = double(totals.ones());
+    const bool tail = ones > 1024;
+    const double large = tail ? std::log2(std::max(2.0, ones / tail_most)) : 0;
+    return std::ceil(std::max(usual, large)) * cost.affine_round + (tail ? cost.affine_tail : 0);
 }
 
 static double nanos_of(const plan_t& plan, const totals_t& totals, const cost_model& cost) {
-    double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
-    double nanos = plan.windows * plan.c * cost.output;
-    if (plan.path == path_t::xyzz) {
-        return nanos + plan.digits * cost.xyzz_digit + buckets * cost.xyzz_bucket +
-               plan.groups.size() * cost.xyzz_start;
-    }
-    double start = cost.affine_start + rounds_of(plan, totals) * cost.affine_round;
-    return nanos + plan.digits * cost.affine_digit + buckets * cost.affine_bucket +
-           plan.groups.size() * start;
+    const double buckets = double(plan.windows) * double(1ull << (plan.c - 1));
+    const double groups = double(plan.groups.size()), digits = double(plan.digits);
+    const double host = plan.windows * plan.c * cost.output;
+    if (plan.path == path_t::xyzz)
+        return host + digits * cost.xyzz_digit + buckets * cost.xyzz_bucket +
+               groups * cost.xyzz_start;
+    return host + digits * cost.affine_digit + buckets * cost.affine_bucket +
+           groups * (cost.affine_start + rounds_cost(plan, totals, cost));
 }
 
 static plan_t plan_for(const totals_t& totals, int c, path_t path, const wish_t& wish) {

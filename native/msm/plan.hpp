@@ -20,8 +20,9 @@ enum class path_t { xyzz, affine };
 // whatever the size.
 struct cost_model {
     double xyzz_digit, xyzz_bucket, xyzz_start;
-    double affine_digit, affine_bucket, affine_start, affine_round;
-    double output; // a sum that the host combines
+    double affine_digit, affine_bucket, affine_start;
+    double affine_round, affine_tail; // small rounds; what takes the place of the last ones
+    double output;                    // a bit of a window, on the host
 };
 const cost_model& costs(uint32_t group);
 
