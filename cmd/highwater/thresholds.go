@@ -80,7 +80,7 @@ func thresholdFile(path string, set map[string]float64) error {
 }
 
 func parseThresholds(path, text string, set map[string]float64) error {
-	var tables map[string]map[string]any
+	var tables map[string]any
 	if _, err := toml.Decode(text, &tables); err != nil {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
@@ -90,12 +90,17 @@ func parseThresholds(path, text string, set map[string]float64) error {
 	}
 	names := thresholdNames()
 	for _, analyzer := range sortedKeys(tables) {
-		for _, name := range sortedKeys(tables[analyzer]) {
+		table, ok := tables[analyzer].(map[string]any)
+		if !ok {
+			return fmt.Errorf("thresholds %s:%d: %s stands in no table of an analyzer", path,
+				lineOf(text, analyzer), analyzer)
+		}
+		for _, name := range sortedKeys(table) {
 			full := analyzer + "." + name
 			if !slices.Contains(names, full) {
 				return fmt.Errorf("thresholds %s:%d: no threshold %s", path, lineOf(text, name), full)
 			}
-			v, ok := number(tables[analyzer][name])
+			v, ok := number(table[name])
 			if !ok {
 				return fmt.Errorf("thresholds %s:%d: %s is not a number", path, lineOf(text, name),
 					full)
