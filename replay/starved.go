@@ -20,7 +20,7 @@ func (f *figures) starved() []string {
 	if worst.Overtaken < starvedFrom {
 		return nil
 	}
-	return []string{fmt.Sprintf("starvation: %s waits %s for %s while %d later requests are served before it, "+
-		"in the draw that has it worst", worst.Who, units.Nanos(int64(worst.WaitNS)), worst.For,
+	return []string{fmt.Sprintf("starvation: %s waits %s for %s while %d later requests are served "+
+		"before it, in the draw that has it worst", worst.Who, units.Nanos(int64(worst.WaitNS)), worst.For,
 		worst.Overtaken)}
 }

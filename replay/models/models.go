@@ -1,4 +1,5 @@
-// Package models holds the pipelines that ship with the tool under a name: the variants of cuzk, the
+// Package models holds the pipelines that ship with the tool under a name: the variants of cuzk,
+// the
 // reference system, each with the source of its numbers. A variant is a TOML file that says what
 // it does otherwise than the file it is based on.
 package models
@@ -113,7 +114,8 @@ func scaled(partitions []pipeline.Partition, factors map[string]float64) []pipel
 	return out
 }
 
-// over reads text over m: what it does not say stays. Stages are matched by name; other lists replace
+// over reads text over m: what it does not say stays. Stages are matched by name; other lists
+// replace
 // those of m.
 func over(m *pipeline.Model, text []byte) error {
 	base := *m
@@ -125,8 +127,9 @@ func over(m *pipeline.Model, text []byte) error {
 	}
 	var errs []error
 	for _, key := range meta.Undecoded() {
-		if k := key.String(); k != "base" && k != "doc" && k != "scale" && !strings.HasPrefix(k, "scale.") {
-			errs = append(errs, fmt.Errorf("unknown key %q", k))
+		name, _, _ := strings.Cut(key.String(), ".")
+		if name != "base" && name != "doc" && name != "scale" {
+			errs = append(errs, fmt.Errorf("unknown key %q", key.String()))
 		}
 	}
 	m.Stages = merge(base.Stages, m.Stages)

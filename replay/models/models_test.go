@@ -150,7 +150,8 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}
 }
 
-// TestBudgetIsNoBoundOnRSS: 14 GiB are reserved for what settles at 15.5, and the pool keeps what is
+// TestBudgetIsNoBoundOnRSS: 14 GiB are reserved for what settles at 15.5, and the pool keeps what
+// is
 // given back (cuzk.md 6, pathology 19).
 func TestBudgetIsNoBoundOnRSS(t *testing.T) {
 	m := load(t, "cuzk/v13", nil)

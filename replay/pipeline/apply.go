@@ -71,8 +71,10 @@ func OwnSettings() []setting.Setting {
 	return out
 }
 
-// Apply returns a copy of m with settings overridden, and those that follow from them. Names are those
-// of tracer/setting and OwnSettings; an unknown one, one that replay cannot vary, one that the model
+// Apply returns a copy of m with settings overridden, and those that follow from them. Names are
+// those
+// of tracer/setting and OwnSettings; an unknown one, one that replay cannot vary, one that the
+// model
 // fixes, and a set that contradicts itself or the model are refused with the reason.
 func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	out := *m

@@ -8,7 +8,8 @@ const (
 	ArriveTimes   = "times"   // at AtNS
 )
 
-// Arrivals is when jobs are submitted. Whatever the kind, jobs_in_flight bounds how many of them are
+// Arrivals is when jobs are submitted. Whatever the kind, jobs_in_flight bounds how many of them
+// are
 // admitted.
 type Arrivals struct {
 	Kind       string    `toml:"kind,omitempty"`
@@ -33,7 +34,8 @@ const (
 	HoldFreed = "freed"
 )
 
-// Dispatch is the task that takes jobs from the queue, does their Before pieces (parsing, loading) and
+// Dispatch is the task that takes jobs from the queue, does their Before pieces (parsing, loading)
+// and
 // lets their partitions go.
 type Dispatch struct {
 	Workers int64  `toml:"workers,omitempty"` // jobs at once; 0 means no bound
@@ -88,7 +90,8 @@ type Lock struct {
 	To       string `toml:"to"`
 }
 
-// Cached is something that every job needs, that is loaded for the first of them and shared: an SRS,
+// Cached is something that every job needs, that is loaded for the first of them and shared: an
+// SRS,
 // precomputed matrices.
 type Cached struct {
 	Class  string  `toml:"class"`

@@ -64,9 +64,10 @@ type Machine struct {
 
 // Scopes of a device's lock.
 const (
-	LockGPU     = ""        // the gpu segment, and split without split_proving
-	LockKernels = "kernels" // the gpu segment alone; without split_proving the worker does split after it
-	LockWorker  = "worker"  // as long as the GPU worker holds the partition
+	LockGPU = "" // the gpu segment, and split without split_proving
+	// the gpu segment alone; without split_proving the worker does split after it
+	LockKernels = "kernels"
+	LockWorker  = "worker" // as long as the GPU worker holds the partition
 )
 
 // Stage is a stage's contention law. A service that would take d alone proceeds at rate 1 while

@@ -56,7 +56,9 @@ func (s *shares) rise(rates []float64) {
 const tiny = 1e-9
 
 // level is where the next class stops, and whether cores or bandwidth stop it.
-func (s *shares) level(rates []float64, cpus, bandwidth float64) (level float64, cores, moved bool) {
+func (s *shares) level(
+	rates []float64, cpus, bandwidth float64,
+) (level float64, cores, moved bool) {
 	core, move := 0.0, 0.0
 	level = math.Inf(1)
 	for i := range s.classes {

@@ -24,15 +24,18 @@ func drawFlow(t *rapid.T) *pipeline.Model {
 	p.Devices = rapid.Int64Range(1, 2).Draw(t, "devices")
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "job seed"), 2))
 	for j := range p.Jobs {
-		m.Jobs = append(m.Jobs, pipeline.Job{Job: j, SubmitNS: 1e6 * (float64(j) + rng.Float64()), Before: []pipeline.Piece{
+		job := pipeline.Job{Job: j, SubmitNS: 1e6 * (float64(j) + rng.Float64())}
+		job.Before = []pipeline.Piece{
 			{
-				Segment: pipeline.SegmentDispatch, Stage: trace.StageVerify, SoloNS: 1e6 * (1 + rng.Float64()),
+				Segment: pipeline.SegmentDispatch, Stage: trace.StageVerify,
+				SoloNS: 1e6 * (1 + rng.Float64()),
 				Buffers: []pipeline.Change{{
 					Event: trace.EventAlloc, Class: "c1", Space: trace.SpaceHost, Capacity: 1 << 19,
 					Resident: 1 << 19,
 				}},
 			},
-		}})
+		}
+		m.Jobs = append(m.Jobs, job)
 	}
 	drawLaw(t, m)
 	drawArrivals(t, m)
@@ -160,7 +163,8 @@ func without(changes []pipeline.Change, event string) (out []pipeline.Change) {
 
 var random = flag.Bool("random", false, "draw models afresh instead of the same ones each time")
 
-// everyPolicy calls check with models under random policies: the same ones each time, so that no run
+// everyPolicy calls check with models under random policies: the same ones each time, so that no
+// run
 // of the tests differs from another; with -random, new ones, shrunk where they fail.
 func everyPolicy(t *testing.T, n int, check func(t rapid.TB, m *pipeline.Model)) {
 	if *random {
@@ -250,7 +254,8 @@ func TestConservationUnderEveryPolicy(t *testing.T) {
 	})
 }
 
-// liveLeft is what the trace's buffers hold at its end; children lie in their parents, and the pool of
+// liveLeft is what the trace's buffers hold at its end; children lie in their parents, and the pool
+// of
 // scratch, which only grows, counts apart.
 func liveLeft(d *trace.Data) (sum int64) {
 	for _, b := range d.Buffers {
@@ -325,7 +330,8 @@ func TestScalingEveryDurationScalesTheMakespan(t *testing.T) {
 	})
 }
 
-// quadruple is m with all times four times as long. Four is a power of two: nothing rounds otherwise.
+// quadruple is m with all times four times as long. Four is a power of two: nothing rounds
+// otherwise.
 func quadruple(m *pipeline.Model) *pipeline.Model {
 	out := *m
 	out.Partitions = slices.Clone(m.Partitions)
@@ -359,7 +365,8 @@ func quadruple(m *pipeline.Model) *pipeline.Model {
 	out.Machine.TurnaroundNS *= 4
 	out.Pacer = m.Pacer.WithDefaults()
 	for _, x := range []*float64{
-		&out.Pacer.IntervalMinNS, &out.Pacer.IntervalMaxNS, &out.Pacer.BootstrapNS, &out.Pacer.RebootstrapNS,
+		&out.Pacer.IntervalMinNS, &out.Pacer.IntervalMaxNS, &out.Pacer.BootstrapNS,
+		&out.Pacer.RebootstrapNS,
 	} {
 		*x *= 4
 	}

@@ -5,7 +5,8 @@ import (
 )
 
 // pacer is the PI controller in front of synthesis. It lets the first Target partitions go at a
-// fixed distance, waits for the first proof to know how long one takes, and from then on lets one go
+// fixed distance, waits for the first proof to know how long one takes, and from then on lets one
+// go
 // every interval, longer or shorter as the queue in front of the GPU workers is above or below
 // Target.
 type pacer struct {

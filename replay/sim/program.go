@@ -221,7 +221,8 @@ func (p *program) merged(s *step) bool {
 		return false
 	}
 	last := &p.steps[len(p.steps)-1]
-	if last.op != s.op || last.op == opMemory && (last.live < 0 || last.resident < 0 || last.scratch < 0) {
+	if last.op != s.op ||
+		last.op == opMemory && (last.live < 0 || last.resident < 0 || last.scratch < 0) {
 		return false
 	}
 	last.live += s.live

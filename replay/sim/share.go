@@ -119,7 +119,8 @@ func (s *shares) replace(i uint8, t timer, now float64) {
 	s.at[i] = math.Float64bits(s.since + (c.first-c.clock)*c.inverse)
 }
 
-// next is when the first service ends and in which class, the rates being settled; -1 for none before
+// next is when the first service ends and in which class, the rates being settled; -1 for none
+// before
 // that time. Times are not negative, so they compare as their bits do, for which there are moves
 // without a branch.
 func (s *shares) next(before float64) (at float64, which int) {

@@ -50,7 +50,8 @@ type slowPace struct {
 func (s *slow) startFlow() {
 	f := &s.flow
 	f.rng = rand.New(rand.NewPCG(0, 0x9e3779b97f4a7c15))
-	f.leads, f.live, f.open, f.unsent = map[int][]int{}, map[int]int64{}, map[int]int64{}, map[int]int64{}
+	f.leads, f.live = map[int][]int{}, map[int]int64{}
+	f.open, f.unsent = map[int]int64{}, map[int]int64{}
 	f.poolOf, f.reserve = map[string]int{}, map[*slowPart]int{}
 	f.pools = make([]slowPool, len(s.m.Pools))
 	for i, p := range s.m.Pools {
@@ -397,7 +398,8 @@ func (s *slow) askBudget(p *slowPart) {
 }
 
 func (s *slow) takeBudget(p *slowPart) {
-	s.queues["budget"] = slices.DeleteFunc(s.queues["budget"], func(q *slowPart) bool { return q == p })
+	queue := s.queues["budget"]
+	s.queues["budget"] = slices.DeleteFunc(queue, func(q *slowPart) bool { return q == p })
 	s.held["budget"] += s.amount("budget", p)
 	p.budget, p.blocked = s.amount("budget", p), false
 }
@@ -524,83 +526,4 @@ func (s *slow) nextTimer() float64 {
 		}
 	}
 	return at
-}
-
-// rates raises all rates together, by bisection, until something is used up; those that use it stay
-// there and the others go on.
-func (s *slow) rates() map[string]float64 {
-	laws, counts := map[string]pipeline.Stage{}, map[string]float64{}
-	for _, l := range s.m.Stages {
-		if l.Weight == 0 {
-			l.Weight = max(l.Parallelism, 1)
-			if l.Parallelism > 0 {
-				l.Weight = l.Parallelism
-			}
-		}
-		if l.Parallelism > 0 {
-			l.Weight /= l.Parallelism // now the slope
-		}
-		laws[l.Name] = l
-	}
-	for _, p := range s.working() {
-		counts[p.acts[0].stage]++
-	}
-	out, frozen := map[string]float64{"": 1}, map[string]bool{}
-	use := func(level float64) (cores, moved float64) {
-		for name, l := range laws {
-			r := min(1, level*l.Weight)
-			if frozen[name] {
-				r = out[name]
-			}
-			cores += counts[name] * l.Parallelism * r
-			moved += counts[name] * l.Bandwidth * r
-		}
-		return cores, moved
-	}
-	const eps = 1e-9
-	for range 3 {
-		low, high := 0.0, 1e9
-		for range 100 {
-			mid := (low + high) / 2
-			cores, moved := use(mid)
-			if (s.m.Machine.CPUs == 0 || cores <= s.m.Machine.CPUs*(1+eps)) &&
-				(s.m.Machine.MemoryBandwidth == 0 || moved <= s.m.Machine.MemoryBandwidth*(1+eps)) {
-				low = mid
-			} else {
-				high = mid
-			}
-		}
-		cores, moved := use(low * (1 + 1e-6))
-		short := s.m.Machine.CPUs > 0 && cores > s.m.Machine.CPUs*(1+eps)
-		narrow := s.m.Machine.MemoryBandwidth > 0 && moved > s.m.Machine.MemoryBandwidth*(1+eps)
-		for name, l := range laws {
-			if frozen[name] {
-				continue
-			}
-			out[name] = min(1, low*l.Weight)
-			if short && l.Parallelism > 0 || narrow && l.Bandwidth > 0 {
-				frozen[name] = true
-			}
-		}
-	}
-	return s.pressed(laws, counts, out)
-}
-
-// pressed slows the rates down by the others' pressure.
-func (s *slow) pressed(laws map[string]pipeline.Stage, counts, out map[string]float64) map[string]float64 {
-	sum := 0.0
-	for name, l := range laws {
-		sum += counts[name] * l.Pressure
-	}
-	for name, l := range laws {
-		contends := s.m.Machine.CPUs > 0 && l.Parallelism > 0 ||
-			s.m.Machine.MemoryBandwidth > 0 && l.Bandwidth > 0
-		if !contends {
-			out[name] = 1
-		}
-		if others := sum - l.Pressure; others > 0 {
-			out[name] /= 1 + l.Sensitivity*others
-		}
-	}
-	return out
 }

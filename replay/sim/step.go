@@ -40,7 +40,8 @@ func (s *Simulator) run(id int32) {
 // alone says that nobody else has anything to do at this instant.
 func (s *Simulator) alone() bool { return s.open && s.head == len(s.ready) }
 
-// ahead lets plain time pass at once, where nothing else happens before key: most gaps are so short.
+// ahead lets plain time pass at once, where nothing else happens before key: most gaps are so
+// short.
 // It spares them the heap. Equal times are left to the heap, which keeps their order.
 func (s *Simulator) ahead(key float64) bool {
 	if s.ended > 0 {

@@ -29,7 +29,8 @@ func stops(t *testing.T, m *pipeline.Model, parts ...string) {
 	}
 }
 
-// TestHoldAndWaitIsExplained: two jobs' partitions hold bytes of the budget and wait for a lock whose
+// TestHoldAndWaitIsExplained: two jobs' partitions hold bytes of the budget and wait for a lock
+// whose
 // holder waits for bytes: cuzk's multi-sector path reserved its working memory before the SRS.
 func TestHoldAndWaitIsExplained(t *testing.T) {
 	m := pipeline.Example()
@@ -100,7 +101,8 @@ func TestEvictionMakesRoom(t *testing.T) {
 func TestPoolKeepsWhatIsFreed(t *testing.T) {
 	m := pipeline.Example()
 	m.Pools = []pipeline.Pool{{
-		Class: trace.ClassPinnedPool, Space: trace.SpacePinned, Classes: []string{trace.ClassB, trace.ClassC},
+		Class: trace.ClassPinnedPool, Space: trace.SpacePinned,
+		Classes: []string{trace.ClassB, trace.ClassC},
 	}}
 	st := run(t, m, sim.Draw{})
 	if kept := st.FinalLiveBytes - 28<<20; kept < 2<<20 {
@@ -143,7 +145,8 @@ func TestUncertaintyIsDrawnOnceADraw(t *testing.T) {
 	}
 	m.Machine.CPUs = 0
 	m.Memory.Uncertainty = 0.05
-	a, b := run(t, m, sim.Draw{Seed: 1, Bootstrap: true}), run(t, m, sim.Draw{Seed: 2, Bootstrap: true})
+	a := run(t, m, sim.Draw{Seed: 1, Bootstrap: true})
+	b := run(t, m, sim.Draw{Seed: 2, Bootstrap: true})
 	if a.RSSFactor == b.RSSFactor || a.RSSFactor == 1 || a.MakespanNS == b.MakespanNS {
 		t.Errorf("two draws have the errors %v and %v", a.RSSFactor, b.RSSFactor)
 	}
