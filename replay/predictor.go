@@ -51,6 +51,9 @@ func NewPredictor(traces []*trace.Trace, opts PredictorOptions) (*Predictor, err
 	if len(traces) == 0 {
 		return nil, errors.New("replay: no trace to fit a model to")
 	}
+	if err := (&Options{Durations: opts.Durations}).Validate(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
 	p := &Predictor{traces: traces, frozen: opts.Durations == DurationsRecorded}
 	if p.frozen && len(traces) > 1 {
 		return nil, fmt.Errorf("replay: durations %s keep each partition's own times: "+
