@@ -22,7 +22,7 @@ const (
 	CauseKernelMemory = "kernel_memory"  // slab and other memory of the kernel
 	// tmpfs or shared memory: killing gives back nothing of it
 	CauseShmem      = "shared_memory"
-	CausePageTables = "page_tables"        //
+	CausePageTables = "page_tables"
 	CausePageCache  = "page_cache"         // that could not be reclaimed
 	CauseUncounted  = "uncounted"          // the largest part is in no counter
 	CauseNotFull    = "not_exhausted"      // there was usable memory when the counters were read
