@@ -132,9 +132,11 @@ func (s *Simulator) accept() {
 	e.state = stateChannel
 	s.queue(resourceChannel, trace.EventSent, id, operation{1, int64(s.items.n), s.senders.n})
 	s.releaseAt(pipeline.ReleaseSendAccepted, e, id)
-	job := &s.ents[s.nParts+e.job]
-	if job.unsent--; job.unsent == 0 {
-		s.freeDispatcher(pipeline.HoldSend, job)
+	if s.dispatchers.capacity > 0 {
+		job := &s.ents[s.nParts+e.job]
+		if job.unsent--; job.unsent == 0 {
+			s.freeDispatcher(pipeline.HoldSend, job)
+		}
 	}
 }
 

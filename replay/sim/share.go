@@ -39,12 +39,15 @@ type shares struct {
 	stale     bool     // the counts have changed since the rates were computed
 
 	// Rates depend on the counts alone, and the same ones come again and again: known is a cache of
-	// them, 2*len(classes) numbers (rate, inverse) a slot, by the counts packed into key.
+	// them, one a class in each slot, by the counts packed into key.
 	key   uint64
 	total int // services
 	slots []uint64
-	known []float64
+	known []speed
 }
+
+// speed is how fast a class's clock goes, and the reverse.
+type speed struct{ rate, inverse float64 }
 
 const (
 	slotBits    = 8
@@ -60,7 +63,7 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 	s := shares{
 		cpus: m.CPUs, bandwidth: m.MemoryBandwidth,
 		classes: append([]class(nil), classes...), at: make([]uint64, len(classes)),
-		slots: make([]uint64, 1<<slotBits), known: make([]float64, 2*len(classes)<<slotBits),
+		slots: make([]uint64, 1<<slotBits), known: make([]speed, len(classes)<<slotBits),
 	}
 	for i := range s.slots {
 		s.slots[i] = noKey
@@ -157,12 +160,13 @@ func (s *shares) settle(now float64) {
 	if !known {
 		s.compute(slot)
 	}
-	passed, rates := now-s.since, s.known[2*slot*len(s.classes):]
+	n := len(s.classes)
+	passed, speeds, at := now-s.since, s.known[slot*n:][:n], s.at[:n]
 	for i := range s.classes {
-		c := &s.classes[i]
+		c, v := &s.classes[i], &speeds[i]
 		c.clock += passed * c.rate
-		c.rate, c.inverse = rates[2*i], rates[2*i+1]
-		s.at[i] = math.Float64bits(now + (c.first-c.clock)*c.inverse)
+		c.rate, c.inverse = v.rate, v.inverse
+		at[i] = math.Float64bits(now + (c.first-c.clock)*v.inverse)
 	}
 	s.since, s.stale = now, false
 }
@@ -182,22 +186,22 @@ func (s *shares) slot() (slot int, known bool) {
 
 // compute puts the rates of the counts now into a slot.
 func (s *shares) compute(slot int) {
-	rates := s.known[2*slot*len(s.classes):]
+	speeds := s.known[slot*len(s.classes):]
 	if s.general {
-		s.fill(rates)
+		s.fill(speeds)
 	} else {
-		s.share(rates)
+		s.share(speeds)
 	}
 	for i := range s.classes {
 		if s.classes[i].n == 0 {
-			rates[2*i] = 0
+			speeds[i].rate = 0
 		}
 	}
 }
 
 // share computes the rates of the cores alone: everyone runs at full speed while they suffice, else
 // they are shared by weight, none getting more than its parallelism, and no core idles.
-func (s *shares) share(rates []float64) {
+func (s *shares) share(speeds []speed) {
 	demand, weights := 0.0, 0.0
 	for i := range s.classes {
 		c := &s.classes[i]
@@ -211,9 +215,9 @@ func (s *shares) share(rates []float64) {
 	each, inverse := cpus/weights, weights/cpus // cores by weight, for those who are not
 	for k, i := range s.order {
 		c := &s.classes[i]
-		rates[2*i], rates[2*i+1] = 1, 1
+		speeds[i] = speed{1, 1}
 		if k >= satisfied {
-			rates[2*i], rates[2*i+1] = c.fast*each, c.slow*inverse
+			speeds[i] = speed{c.fast * each, c.slow * inverse}
 		}
 	}
 }

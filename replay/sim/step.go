@@ -253,7 +253,9 @@ func (s *Simulator) logNormal(cv float64) float64 {
 func (s *Simulator) ask(g *gate, r resource, id int32, amount int64) bool {
 	g.wait.push(id)
 	g.maxWait = max(g.maxWait, g.wait.n)
-	s.ents[id].asked, s.ents[id].turn = s.now, g.turn+int64(g.wait.n)-1
+	if g.unfair {
+		s.ents[id].asked, s.ents[id].turn = s.now, g.turn+int64(g.wait.n)-1
+	}
 	s.queue(r, trace.EventRequest, id, operation{amount, g.level, g.wait.n})
 	if g.race {
 		return s.raceFor(g, r, id)
