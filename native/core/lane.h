@@ -1,16 +1,12 @@
-// A lane is what one call holds of the device while it runs: a compute stream, a copy stream,
-// memory of the arena, and the records of what it did there. Device code that allocates or launches
-// gets a lane and touches nothing else of the context. Only one thread uses a lane at a time.
+// A lane is what one call holds of the device while it runs: a compute and a copy stream, memory
+// of the arena, and the records of what it did there. Device code that allocates or launches gets a
+// lane and touches nothing else of the context. Only one thread uses a lane at a time.
 //
 //     void msm(lane& on, …) {
-// A span; later attributes and kernels are its.
-//         on.begin_op("msm");
-// Of the arena; freed at the end of its scope.
-//         auto keys = on.alloc<uint32_t>(n, "d_scratch");
-//         { span k(on, "sort"); sort<<<…, stream(on)>>>(…); }   // recorded with CUDA events, if
-//         recording is on
-// Waits, checks, resolves the events' times.
-//         on.sync();
+//         on.begin_op("msm");                              // what follows is this operation's
+//         auto keys = on.alloc<uint32_t>(n, "d_scratch");  // of the arena, until the scope ends
+//         { span k(on, "sort"); sort<<<…>>>(…); }          // recorded by CUDA events
+//         on.sync();                                       // waits, checks, resolves the times
 //         on.attribute("window_bits", c);
 //         on.end_op();
 //     }

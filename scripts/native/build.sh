@@ -3,7 +3,7 @@
 #   build.sh cpu     the twin, its tests and native/bench
 #   build.sh cuda    the CUDA library beside them; nvcc comes from scripts/native/nvcc.sh
 # Environment: BUILD_DIR, HW_CUDA_ARCH (90), HW_CUDA_FLAGS (-O3), HW_SPPARK_MSM (ON), HW_SPPARK and HW_BLST (checkouts of
-# one's own), ONLY_CHECK (leave bin/ alone).
+# one's own), ONLY_CHECK (the CUDA library alone, and leave bin/ as it is).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -18,7 +18,9 @@ if [ "$what" = cuda ]; then
 fi
 command -v ninja >/dev/null && options+=(-G Ninja)
 cmake -S native -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
-cmake --build "$build" --parallel "${JOBS:-$(nproc)}" >>"$build.log" 2>&1 || { tail -n 40 "$build.log"; exit 1; }
+target=all
+[ -z "${ONLY_CHECK:-}" ] || target=highwater_native
+cmake --build "$build" --target $target --parallel "${JOBS:-$(nproc)}" >>"$build.log" 2>&1 || { tail -n 40 "$build.log"; exit 1; }
 [ -z "${ONLY_CHECK:-}" ] || exit 0
 # By rename: a program may have the old file mapped.
 put() { [ ! -e "$1" ] || { mkdir -p bin && cp "$1" "bin/$2.new" && mv "bin/$2.new" "bin/$2"; }; }
