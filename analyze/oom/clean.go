@@ -135,6 +135,43 @@ func spread(b []byte) []byte {
 	return out.Bytes()
 }
 
+// Widths at which terminals and pages break lines, and how many lines must be as long as the longest for
+// that to be a break.
+const (
+	minFold   = 60
+	maxFold   = 250
+	leastFold = 3
+)
+
+// unfold joins the lines of a text that was broken at one column: several are exactly as long as the
+// longest, and what follows them has no stamp of its own.
+func unfold(b []byte) []byte {
+	longest, many := 0, 0
+	for l := range bytes.SplitSeq(b, newline) {
+		switch n := utf8.RuneCount(bytes.TrimRight(l, "\r")); {
+		case n > longest:
+			longest, many = n, 1
+		case n == longest:
+			many++
+		}
+	}
+	if longest < minFold || longest > maxFold || many < leastFold {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	joined := false
+	for l := range bytes.SplitSeq(b, newline) {
+		h, msg := cutHead(string(l))
+		if len(out) > 0 && (!joined || h.stamp.kind != noStamp || isRow(strings.TrimSpace(msg))) {
+			out = append(out, '\n')
+		}
+		l = bytes.TrimRight(l, "\r")
+		out = append(out, l...)
+		joined = utf8.RuneCount(l) == longest
+	}
+	return out
+}
+
 // jsonMessages are the keys under which logs keep a line's text; jsonTimes those of its time.
 var (
 	jsonMessages = []string{"MESSAGE", "log", "message", "msg", "textPayload", "line", "@message"}

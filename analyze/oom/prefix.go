@@ -36,6 +36,7 @@ var strippers = func() (t [256][]stripper) {
 	add("k", stripFacility)
 	add("IWEF", stripKlog)
 	add("s", stripStream)
+	add(",", stripComma)
 	add(small+large, stripISO)
 	for b := range t {
 		switch c := byte(b); {
@@ -94,6 +95,20 @@ func stripQuote(_ *head, s string) string {
 	for strings.HasPrefix(t, ">") || strings.HasPrefix(t, "`") || strings.HasPrefix(t, "\"") {
 		t = strings.TrimLeft(t[1:], " \t")
 		s = t
+	}
+	return s
+}
+
+// stripComma takes the comma behind a stamp in a CSV export, with the host where one follows.
+func stripComma(h *head, s string) string {
+	if h.stamp.kind == noStamp {
+		return s
+	}
+	s = strings.TrimLeft(s, " ,")
+	i := strings.IndexByte(s[:min(len(s), 64)], ',')
+	if i > 0 && h.host == "" && !strings.ContainsAny(s[:i], " :=(") {
+		h.host = s[:i]
+		return s[i+1:]
 	}
 	return s
 }

@@ -135,7 +135,7 @@ func (s *scanner) scan(r io.Reader) error {
 		}
 		if s.small {
 			s.in.Bytes = int64(len(w.buf))
-			w.buf = spread(w.buf)
+			w.buf = unfold(spread(w.buf))
 			whole = len(w.buf)
 		}
 		if end && !s.small && whole > 0 && w.buf[whole-1] != '\n' && whole < cap(w.buf) {
@@ -263,6 +263,9 @@ func (s *scanner) readLine(b []byte) {
 		if inner, message, ok := unwrapJSON(text); ok {
 			h, text = inner, message
 		}
+	}
+	if strings.HasPrefix(text, `"`) && strings.Contains(text, `","`) { // a row of a CSV export
+		text = strings.ReplaceAll(strings.Trim(text, `"`), `","`, " ")
 	}
 	for strings.IndexByte(text, '\n') >= 0 {
 		var one string

@@ -75,6 +75,33 @@ var shapes = []struct {
 		return strings.Join(out, "<br/>")
 	}},
 	{"colours", each(func(i int, s string) string { return fmt.Sprintf("\x1b[32m[%5d.%06d] \x1b[0m%s", 900, i, s) })},
+	{"CSV", func(l []string) string {
+		var out strings.Builder
+		out.WriteString("timestamp,host,message\n")
+		for i, s := range l {
+			fmt.Fprintf(&out, "\"2024-04-29T14:55:41.%06dZ\",\"node-7\",\"kernel: %s\"\n", i, s)
+		}
+		return out.String()
+	}},
+	{"CSV without quotes, newest first", func(l []string) string {
+		var out []string
+		for i, s := range l {
+			out = append(out, fmt.Sprintf("2024-04-29T14:55:41.%06dZ,node-7,%s", i, s))
+		}
+		slices.Reverse(out)
+		return joinLines(out)
+	}},
+	{"cut at 80 columns", func(l []string) string {
+		var out []string
+		for i, s := range l {
+			s = fmt.Sprintf("[%5d.%06d] %s", 900, i, s)
+			for len(s) > 80 {
+				out, s = append(out, s[:80]), s[80:]
+			}
+			out = append(out, s)
+		}
+		return joinLines(out)
+	}},
 	{"indented", each(func(_ int, s string) string { return "        " + s })},
 	{"newest first", func(l []string) string {
 		l = slices.Clone(l)
@@ -169,6 +196,9 @@ func TestShapes(t *testing.T) {
 		for _, shape := range shapes {
 			if shape.name == "in a large log" && name != "A01-global-6.11-full.dmesg" {
 				continue // megabytes each
+			}
+			if shape.name == "cut at 80 columns" && name == "page-allocation-failure.log" {
+				continue // it has two breaks only, which are no pattern
 			}
 			t.Run(name+"/"+shape.name, func(t *testing.T) {
 				got := readText(t, shape.of(lines))

@@ -213,7 +213,7 @@ func wordless(msg string) (k kind, rule int) {
 func plainKind(t string) kind {
 	for _, p := range [...]string{"free:", "mapped:", "active:", "sec_pagetables:",
 		"inactive_file:"} {
-		if strings.HasPrefix(t, p) {
+		if strings.HasPrefix(t, p) && !strings.Contains(t, "kB") {
 			return kindCounter
 		}
 	}
