@@ -71,6 +71,9 @@ func variation(values []float64) float64 {
 	if len(values) < 2 {
 		return math.NaN()
 	}
+	if slices.Min(values) == slices.Max(values) {
+		return 0 // exactly, where the mean is rounded
+	}
 	mean := 0.0
 	for _, v := range values {
 		mean += v / float64(len(values))

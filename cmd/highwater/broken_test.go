@@ -78,6 +78,8 @@ func readingCommands(dir string) [][]string {
 		{"analyze", dir, "--json", "--quiet", "--fail-on", "never", "--no-what-if"},
 		{"replay", dir, "--json", "--quiet", "--draws", "2"},
 		{"export", dir, "--text", "-", "--quiet"},
+		{"diff", dir, dir, "--json", "--quiet"},
+		{"history", dir, "--json", "--quiet"},
 	}
 }
 
