@@ -177,8 +177,11 @@ func printMatrix(ui *tui, m *corpus.Matrix) error {
 	if err := g.Write(ui.out, report.StyleOf(ui.out)); err != nil {
 		return err
 	}
-	fmt.Fprintf(ui.out, "recall %s (%d of %d faulty runs), false findings in %s of %d pairs (%d of %d clean runs' pairs)\n",
-		units.Percent(m.Recall), m.Found, m.Faulty, units.Percent(m.FalseRatio), m.CleanPairs, m.FalsePairs, m.CleanPairs)
+	for _, t := range m.Origins {
+		fmt.Fprintf(ui.out, "%s: %d of %d faulty runs found; %d of %d pairs (clean run, analyzer that could look) false\n",
+			t.Origin, t.Found, t.Faulty, t.FalsePairs, t.CleanPairs)
+	}
+	fmt.Fprintf(ui.out, "all: recall %s, false findings %s\n", units.Percent(m.Recall), units.Percent(m.FalseRatio))
 	for _, r := range m.Rows {
 		if len(r.Missed) > 0 {
 			fmt.Fprintf(ui.out, "missed: %s, %s runs %v\n", r.Kind, r.Origin, r.Missed)

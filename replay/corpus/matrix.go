@@ -82,11 +82,32 @@ type Matrix struct {
 	FalseTexts  []string `json:"false_findings"`
 	Kinds       int      `json:"kinds"` // of faults
 	MissedKinds []string `json:"missed_kinds"`
+	Origins     []Totals `json:"origins"` // the same, simulated and recorded apart
+}
+
+// Totals are the counts of one origin.
+type Totals struct {
+	Origin     string `json:"origin"`
+	Faulty     int    `json:"faulty_runs"`
+	Found      int    `json:"found_runs"`
+	CleanPairs int    `json:"clean_pairs"`
+	FalsePairs int    `json:"false_pairs"`
+}
+
+// of is the totals of an origin, made if it is new.
+func (m *Matrix) of(origin string) *Totals {
+	for i := range m.Origins {
+		if m.Origins[i].Origin == origin {
+			return &m.Origins[i]
+		}
+	}
+	m.Origins = append(m.Origins, Totals{Origin: origin})
+	return &m.Origins[len(m.Origins)-1]
 }
 
 // Tally counts verdicts, in their order, by kind and origin.
 func Tally(verdicts []Verdict) Matrix {
-	m := Matrix{Rows: []Row{}, FalseTexts: []string{}, MissedKinds: []string{}}
+	m := Matrix{Rows: []Row{}, FalseTexts: []string{}, MissedKinds: []string{}, Origins: []Totals{}}
 	at := map[[2]string]int{}
 	for _, v := range verdicts {
 		key := [2]string{v.Kind, v.Origin}
@@ -102,6 +123,9 @@ func Tally(verdicts []Verdict) Matrix {
 		m.take(&m.Rows[i], v)
 	}
 	for _, r := range m.Rows {
+		t := m.of(r.Origin)
+		t.CleanPairs += r.Pairs
+		t.FalsePairs += r.False
 		if r.Analyzer == "" {
 			m.CleanRuns += r.Runs
 			m.CleanPairs += r.Pairs
@@ -111,6 +135,8 @@ func Tally(verdicts []Verdict) Matrix {
 		m.Kinds++
 		m.Faulty += r.Runs
 		m.Found += r.Found
+		t.Faulty += r.Runs
+		t.Found += r.Found
 		if r.Found < r.Runs {
 			m.MissedKinds = append(m.MissedKinds, r.Kind)
 		}
