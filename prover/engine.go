@@ -160,6 +160,9 @@ func (w *grothWork) bG2(ctx context.Context, owner tracer.Owner) error {
 func (w *grothWork) finalise() (err error) {
 	w.made, err = w.e.key.Finalise(w.pending,
 		groth16.Blinding{Seed: w.e.seed, Job: w.at.Job, Partition: w.at.Partition})
+	if w.pending.OnDevice() && w.e.env.AfterMSM != nil {
+		w.e.env.AfterMSM() // no MSM of the CPU may have collected: here nobody waits for it
+	}
 	return err
 }
 

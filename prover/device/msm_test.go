@@ -144,7 +144,7 @@ func checkMSMs[P comparable](t *testing.T, group int, multiples func(logs []fr.E
 			check(points+" points, "+name+" scalars", p, scalars, MSMOptions{})
 		}
 		for _, path := range []int{PathXYZZ, PathAffine} {
-			for _, bits := range []int{2, 5, 11} {
+			for _, bits := range []int{4, 8, 11} {
 				name := fmt.Sprintf("%s points, path %d, %d bits", points, path, bits)
 				scalarProfiles["label"](r, scalars)
 				check(name, p, scalars, MSMOptions{Path: path, WindowBits: bits})

@@ -22,7 +22,11 @@ type Pending struct {
 	h, l, a, b1 curve.G1Jac     // the sums of the four G1 MSMs
 	b2          curve.G2Jac
 	b2Done      bool
+	onDevice    bool // made of a device's sums
 }
+
+// OnDevice says whether a device has started the proof.
+func (p *Pending) OnDevice() bool { return p.onDevice }
 
 // Parts are the sums of a start, as a device computes them.
 type Parts struct {
@@ -33,7 +37,7 @@ type Parts struct {
 // NewPending is a started proof. Where b_g2 is still to be run, on the CPU, it gathers its scalars
 // from the assignment's wires, which must live until then.
 func NewPending(parts Parts, a *Assignment) *Pending {
-	p := &Pending{}
+	p := &Pending{onDevice: true}
 	p.h.FromAffine(&parts.H)
 	p.l.FromAffine(&parts.L)
 	p.a.FromAffine(&parts.A)
