@@ -17,7 +17,8 @@ import (
 
 // modelFlags replay a named model in place of a trace.
 type modelFlags struct {
-	Model      string `placeholder:"NAME" help:"Replay a named model in place of a trace, such as cuzk/v8 (see --list-models)."`
+	Model      string `placeholder:"NAME" help:"Replay a model in place of a trace: a named one, such as cuzk/v8 (see --list-models), or FILE.toml."`
+	ShowModel  bool   `help:"Print the model of --model, with --set applied, as TOML, and replay nothing."`
 	ListModels bool   `help:"List the named models, what blocks on what in each, and where its numbers come from."`
 	Published  bool   `help:"Set the named models beside the runs that cuzk's authors published (docs/cuzk-validation.md)."`
 }
@@ -74,6 +75,8 @@ func (c *replayCmd) published(ui *tui) error {
 // subject checks that either a trace or a model is given.
 func (c *replayCmd) subject() error {
 	switch {
+	case c.ShowModel && c.Model == "":
+		return badInput("name it: highwater replay --model cuzk/v8 --show-model", "--show-model without --model")
 	case c.Trace == "" && c.Model == "":
 		return badInput("give one, or a named model: highwater replay --model cuzk/v8", "no trace to replay")
 	case c.Trace != "" && c.Model != "":
@@ -115,9 +118,12 @@ func (c *replayCmd) checkSettings(set map[string]string) (map[string]string, err
 
 // runModel replays the named model.
 func (c *replayCmd) runModel(ui *tui, opts replay.Options) error {
-	m, err := models.Load(c.Model)
+	m, err := loadModel(c.Model)
 	if err != nil {
 		return fail(exitUsage, err, "")
+	}
+	if c.ShowModel {
+		return show(ui, m, opts.Set)
 	}
 	prediction, err := predictModel(ui, m, opts)
 	if err != nil {
@@ -146,6 +152,28 @@ func (c *replayCmd) runModel(ui *tui, opts replay.Options) error {
 		return err
 	}
 	return c.verdict(prediction)
+}
+
+// loadModel reads a model file, or takes the named model.
+func loadModel(name string) (*pipeline.Model, error) {
+	if strings.HasSuffix(name, ".toml") {
+		return pipeline.ReadFile(name)
+	}
+	return models.Load(name)
+}
+
+// show prints a model as a file that --model reads.
+func show(ui *tui, m *pipeline.Model, set map[string]string) error {
+	m, err := m.Apply(set)
+	if err != nil {
+		return fail(exitUsage, err, "")
+	}
+	text, err := pipeline.Format(m)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(ui.out, text)
+	return err
 }
 
 func predictModel(ui *tui, m *pipeline.Model, opts replay.Options) (*replay.Prediction, error) {

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/BurntSushi/toml"
+
+	"highwater/internal/regular"
 )
 
 // MaxFileBytes is the largest model file that is read.
@@ -40,7 +41,7 @@ func Parse(text string) (*Model, error) {
 
 // ReadFile reads the model file path.
 func ReadFile(path string) (*Model, error) {
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
