@@ -65,7 +65,10 @@ func Validate(ctx context.Context, runs []NamedTrace, opts ValidateOptions) (*Va
 	if v.out.Durations == "" {
 		v.out.Durations = DurationsFitted
 	}
-	if v.out.Draws == 0 {
+	switch {
+	case v.out.Durations == DurationsRecorded:
+		v.out.Draws = 1
+	case v.out.Draws == 0:
 		v.out.Draws = DefaultDraws
 	}
 	if len(opts.Limits) == 0 {

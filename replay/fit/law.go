@@ -87,7 +87,7 @@ func (h *history) watch(r *recording) {
 	}
 	first, last := r.window()
 	var from *reading
-	for _, at := range r.busy(programBusy) {
+	for _, at := range r.counters(programBusy) {
 		switch {
 		case at.at < first || at.at > last || len(h.windows) >= maxSearched:
 			continue

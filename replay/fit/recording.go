@@ -93,28 +93,30 @@ func (r *recording) window() (first, last int64) {
 	return first, last
 }
 
-// Counters of CPU time, in seconds since some start.
+// Counters of CPU time, in seconds since some start. What others use is what is neither idle nor
+// the program's: not all kinds of use (nice, interrupts) are sampled.
 var (
-	machineBusy = []string{"system.cpu.time.user", "system.cpu.time.system", "system.cpu.time.steal"}
+	machineFree = []string{"system.cpu.time.idle", "system.cpu.time.iowait"}
 	programBusy = []string{"process.cpu.time.user", "process.cpu.time.system"}
 )
 
 // otherLoad is how many cores other programs used (and the hypervisor withheld), between samples of
-// the machine's counters; nil where they were not sampled.
+// the machine's idle time; nil where it was not sampled.
 func (t *timeline) otherLoad() []load {
-	machine, program := t.busy(machineBusy), t.busy(programBusy)
-	if len(machine) < 2 || len(program) < 2 {
+	free, program := t.counters(machineFree), t.counters(programBusy)
+	cpus := float64(t.data.Manifest.Host.CPUs)
+	if len(free) < 2 || len(program) < 2 || cpus == 0 {
 		return nil
 	}
 	var out []load
-	for i := 1; i < len(machine); i++ {
-		from, to := machine[i-1], machine[i]
+	for i := 1; i < len(free); i++ {
+		from, to := free[i-1], free[i]
 		if to.at-from.at < minLoadSpan {
 			continue
 		}
 		own := at(program, to.at) - at(program, from.at)
-		cores := (to.seconds - from.seconds - own) / (float64(to.at-from.at) / 1e9)
-		out = append(out, load{from.at, min(max(cores, 0), float64(t.data.Manifest.Host.CPUs))})
+		cores := cpus - (to.seconds-from.seconds+own)/(float64(to.at-from.at)/1e9)
+		out = append(out, load{from.at, min(max(cores, 0), cpus)})
 	}
 	return out
 }
@@ -128,9 +130,9 @@ type reading struct {
 	seconds float64
 }
 
-// busy sums counters that are sampled together. One that was never sampled counts nothing, if
+// counters sums counters that are sampled together. One that was never sampled counts nothing, if
 // another was.
-func (t *timeline) busy(metrics []string) []reading {
+func (t *timeline) counters(metrics []string) []reading {
 	last := map[string]float64{}
 	var out []reading
 	for i := range t.data.Samples {

@@ -84,8 +84,7 @@ func cpuSamples(d *trace.Data, parallelism map[string]float64, others float64) {
 			value  float64
 		}{
 			{"process.cpu.time.user", used}, {"process.cpu.time.system", 0},
-			{"system.cpu.time.user", used + others*seconds}, {"system.cpu.time.system", 0},
-			{"system.cpu.time.steal", 0},
+			{"system.cpu.time.idle", (2-others)*seconds - used}, {"system.cpu.time.iowait", 0},
 		} {
 			d.Samples = append(d.Samples, trace.Sample{
 				TimeNS: at, Source: "simulator", Metric: c.metric, Value: c.value,
