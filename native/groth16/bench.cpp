@@ -5,6 +5,7 @@
 #include "core/mathematics.h"
 #include "core/ring.h"
 #include "groth16/generators.h"
+#include "groth16/operations.h"
 #include "groth16/samples.h"
 #include "groth16/srs.h"
 
@@ -21,7 +22,7 @@ void check(const hw_bench_spec& s) {
     if (s.warmups > HW_BENCH_MAX_REPEATS) wrong = "more than 64 warm-ups";
     if (s.profile > HW_SCALARS_ONE_VALUE || s.order > HW_ORDER_RR || s.path > HW_MSM_AFFINE)
         wrong = "no such choice";
-    if (s.window_bits > 24) wrong = "window_bits is above 24";
+    if (!window_bits_possible(s.window_bits)) wrong = "window_bits is not 0 or 4..24";
     if (wrong) throw failure(HW_INVALID_ARGUMENT, std::string("bench: ") + wrong);
 }
 

@@ -121,8 +121,8 @@ void run_msm(context& of, const msm_request& in, void* out, hw_msm_stats& stats)
     refuse_unless(in.group == HW_G1 || in.group == HW_G2, "msm: no such group");
     refuse_unless(in.n < max_elements && out && (!in.n || (in.points && in.scalars)),
                   "msm: null pointer");
-    refuse_unless(in.options.path <= HW_MSM_AFFINE && in.options.window_bits <= 24,
-                  "msm: no such option");
+    refuse_unless(in.options.path <= HW_MSM_AFFINE, "msm: no such path");
+    refuse_unless(window_bits_possible(in.options.window_bits), "msm: window_bits is not 0 or 4..24");
     call c(of, owner{});
     lane& on = c.on();
     auto points = upload(on, in.points, in.n * point_bytes(in.group));

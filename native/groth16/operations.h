@@ -14,6 +14,9 @@ void run_quotient(context& of, void* a, const void* b, const void* c, uint32_t l
 void run_fixed_base(context& of, uint32_t group, const void* base, const void* scalars, void* out,
                     uint64_t n);
 
+// What a caller may ask for: 0 leaves it to the cost model.
+inline bool window_bits_possible(uint32_t bits) { return bits == 0 || (bits >= 4 && bits <= 24); }
+
 struct msm_request {
     uint32_t group;
     const void* points;

@@ -338,7 +338,7 @@ enum { HW_MSM_AUTO = 0, HW_MSM_XYZZ = 1, HW_MSM_AFFINE = 2 };
 typedef struct hw_msm_options {
     uint32_t struct_bytes;
     uint32_t path;        /* HW_MSM_AUTO … */
-    uint32_t window_bits; /* 0: by the cost model */
+    uint32_t window_bits; /* 4 to 24; 0: by the cost model */
     uint32_t reserved;
     uint64_t scratch_bytes; /* 0: the context's bound */
 } hw_msm_options;

@@ -249,6 +249,18 @@ template <class G> void fixed(uint64_t seed) {
 
 } // namespace
 
+TEST(impossible_windows_are_refused) {
+    test::context context(test::config(4 * test::mib));
+    blst_p1_affine out;
+    for (uint32_t bits : {1u, 3u, 25u, 1000u}) {
+        hw_msm_options o{};
+        o.struct_bytes = sizeof o;
+        o.window_bits = bits;
+        CHECK_EQUAL(hw_op_msm(context, HW_G1, nullptr, nullptr, 0, &o, &out, nullptr),
+                    HW_INVALID_ARGUMENT);
+    }
+}
+
 TEST(sums_g1) { sums<group1>(4); }
 TEST(sums_g2) { sums<group2>(5); }
 TEST(points_g1) { points<group1>(6); }
