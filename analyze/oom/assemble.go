@@ -11,6 +11,9 @@ type assembler struct {
 	open  map[string]*raw // by host
 	done  []*raw
 	drop  int64 // events beyond MaxEvents
+
+	last   *raw // that took the last line
+	lastNo int64
 }
 
 // MaxEvents bounds how many events of one input are read; further ones are only counted.
@@ -35,6 +38,9 @@ func (a *assembler) add(l *line) {
 		return
 	}
 	cur := a.open[l.head.host]
+	if l.head.host == "" && !l.head.text && a.last != nil && l.no-a.lastNo < 16 && a.lastNo-l.no < 16 {
+		cur = a.last // the rest of a message of several lines, of which only the first has a prefix
+	}
 	if cur == nil && l.head.host == "" && len(a.open) == 1 {
 		for _, only := range a.open { // a line that lost its prefix
 			cur = only
@@ -49,6 +55,7 @@ func (a *assembler) add(l *line) {
 		a.open[l.head.host] = cur
 	}
 	cur.take(l)
+	a.last, a.lastNo = cur, l.no
 }
 
 // reap gives a reaper's line to the event that killed its process, which may be long over.
@@ -124,9 +131,10 @@ func (s *stamp) farFrom(o *stamp) bool {
 }
 
 func (a *assembler) close(r *raw) {
-	if r == nil {
+	if r == nil || r.closed {
 		return
 	}
+	r.closed = true
 	delete(a.open, r.host)
 	for host, o := range a.open {
 		if o == r {

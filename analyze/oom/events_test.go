@@ -38,6 +38,14 @@ func TestSeveralEvents(t *testing.T) {
 	wantEvents(t, readText(t, c+a), "host cloud-init/911", "host stress-ng-vm/116")
 }
 
+// TestPrefixOfFirstLineOnly: syslog puts its prefix before the first line of a message alone; other hosts'
+// events are open meanwhile.
+func TestPrefixOfFirstLineOnly(t *testing.T) {
+	r := readText(t, readCase(t, "A01-global-6.11-full.dmesg")+readCase(t, "host-3.10-rhel7-two-nodes.log"))
+	wantEvents(t, r, "host stress-ng-vm/116", "host loader/20977")
+	wantInt(t, "unexplained_bytes", r.Events[1].UnexplainedBytes, 891281408)
+}
+
 // TestOneByOne: lines of a grep, without what begins a report.
 func TestOneByOne(t *testing.T) {
 	for _, c := range []struct {

@@ -106,6 +106,16 @@ var limitWords = map[string]string{
 	LimitUnknown: "not in the text",
 }
 
+var statusHeadlines = map[string]string{
+	CauseContainer: "A container was OOM-killed, its status says",
+	CauseKilled:    "Killed by SIGKILL: by whom is not in the text",
+	CauseNotKilled: "Killed by SIGKILL, and not by its cgroup's OOM killer",
+	CauseUnit:      "OOM-killed, its status says",
+	CauseEvicted:   "Evicted by Kubernetes: not an OOM kill",
+	CauseMonitor:   "Killed by a job manager: not an OOM kill",
+	CauseUnknown:   "OOM kill on a node: the kubelet saw it",
+}
+
 // headline says in a few words what kind of failure it was.
 func (e *Event) headline() string {
 	switch {
@@ -114,7 +124,7 @@ func (e *Event) headline() string {
 	case e.Source == SourceProgram:
 		return "An allocation was refused: " + strings.ReplaceAll(e.Cause.Kind, "_", " ")
 	case e.Source == SourceStatus:
-		return "A death by SIGKILL: " + strings.ReplaceAll(e.Cause.Kind, "_", " ")
+		return statusHeadlines[e.Cause.Kind]
 	case e.Source == SourceKiller:
 		return "Killed by a program that watches memory"
 	case e.Limit.Kind == LimitUnknown:

@@ -22,6 +22,7 @@ type raw struct {
 	lines    int
 	firstNo  int64
 	lastNo   int64
+	closed   bool
 	last     stamp
 	seen     [lastKernelKind + 1]bool
 
