@@ -19,7 +19,7 @@ bin/highwater diff "$dir/off" "$dir/on" --across settings -q || code=$?
 echo
 echo "== two traces of 10 M events"
 for seed in 1 2; do
-	bin/highwater replay "$dir/on/$seed.hw" --set jobs="${DIFF_JOBS:-25000}" --draws 2 --seed "$seed" --out "$dir/big$seed.hw" -q >/dev/null 2>&1
+	bin/highwater replay "$dir/on/$seed.hw" --set jobs="${DIFF_JOBS:-13000}" --draws 2 --seed "$seed" --out "$dir/big$seed.hw" -q >/dev/null 2>&1
 done
 bin/highwater info "$dir/big1.hw" | grep '^  events'
 begin=$(date +%s%N)
