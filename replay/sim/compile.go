@@ -190,12 +190,13 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 		if c.Event == trace.EventFree && slices.Contains(placed, c.Buffer) {
 			continue
 		}
+		s := held.apply(c)
+		if !p.spans && s.live == 0 && s.resident == 0 && s.scratch == 0 {
+			continue // nothing that statistics count: no event of its own
+		}
 		p.work(class, (c.At-done)*piece.SoloNS)
 		done = c.At
-		s := held.apply(c)
-		if p.spans || s.live != 0 || s.resident != 0 || s.scratch != 0 {
-			p.change(s, c)
-		}
+		p.change(s, c)
 	}
 	p.work(class, (1-done)*piece.SoloNS)
 	if spans {
