@@ -12,6 +12,7 @@ import (
 
 	"highwater/analyze"
 	"highwater/analyze/report"
+	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/replay/pipeline"
 	"highwater/replay/whatif"
@@ -174,12 +175,31 @@ func analyzeTrace(ui *tui, t *trace.Trace, opts analyze.Options, whatIf bool) (*
 	if err != nil || !whatIf {
 		return result, traceFailure(err)
 	}
+	if n := t.Rows(); n > maxWhatIfRows {
+		leaveOut(result, n)
+		return result, nil
+	}
 	ctx, stop := ui.interruptible(nil)
 	defer stop()
 	if err := answerWhatIfs(ctx, t, result); err != nil {
 		return nil, err
 	}
 	return result, answerRemedies(ctx, t, result)
+}
+
+// maxWhatIfRows is the largest trace whose remedies analyze replays by itself: a replay holds the
+// whole trace in memory, some 300 bytes a row, and takes seconds for each million.
+const maxWhatIfRows = 2_000_000
+
+// leaveOut says of each counterfactual that it was not computed, and how to have it.
+func leaveOut(result *analyze.Report, rows int64) {
+	why := fmt.Sprintf("the trace has %s rows, more than the %s that analyze replays by itself: run "+
+		"highwater replay with these settings", units.Count(rows), units.Count(maxWhatIfRows))
+	for i := range result.Findings {
+		if f := &result.Findings[i]; len(f.WhatIf) > 0 {
+			f.Counterfactual = &analyze.Counterfactual{Settings: f.WhatIf, Error: why}
+		}
+	}
 }
 
 // answerWhatIfs fills the counterfactual of each finding that asks for one. Equal questions are
