@@ -109,16 +109,18 @@ const legendLine = 0.045
 func (c Chart) setAxes(p *plot.Plot) {
 	p.X.Label.Text, p.Y.Label.Text = c.X.Label, c.Y.Label
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{c.X.Unit}, ticks{c.Y.Unit}
-	room := (p.Y.Max - p.Y.Min) * edge
-	if room <= 0 {
-		room = max(math.Abs(p.Y.Max)*edge, 1e-9)
-	}
-	low := p.Y.Min
-	lines := len(c.Series) + len(c.Limits) + len(c.Marks)
-	p.Y.Max += room + (p.Y.Max-p.Y.Min)*legendLine*float64(lines) // the legend stands above
-	p.Y.Min -= room
-	if c.Y.FromZero && low >= 0 {
+	fromZero := c.Y.FromZero && p.Y.Min >= 0
+	if fromZero {
 		p.Y.Min = 0
+	}
+	span := p.Y.Max - p.Y.Min
+	if span <= 0 {
+		span = max(math.Abs(p.Y.Max), 1e-9)
+	}
+	lines := len(c.Series) + len(c.Limits) + len(c.Marks)
+	p.Y.Max += span * (edge + legendLine*float64(lines)) // the legend stands above
+	if !fromZero {
+		p.Y.Min -= span * edge
 	}
 	if c.X.Categories != nil {
 		p.X.Min, p.X.Max = -0.5, float64(len(c.X.Categories))-0.5

@@ -54,8 +54,10 @@ function yRange(chart) {
   return (u, low, high) => {
     for (const l of chart.limits ?? []) { low = Math.min(low, l.Y); high = Math.max(high, l.Y); }
     if (low === null || high === null) return [0, 1];
-    const room = (high - low || Math.abs(high) || 1) * 0.08;
-    return [chart.y.fromZero && low >= 0 ? 0 : low - room, high + room];
+    const bottom = chart.y.fromZero && low >= 0 ? 0 : low;
+    const span = high - bottom || Math.abs(high) || 1;
+    // names of marks stand at the top
+    return [bottom === 0 ? 0 : bottom - span * 0.06, high + span * (chart.marks?.length ? 0.12 : 0.06)];
   };
 }
 
