@@ -8,7 +8,7 @@ export HIGHWATER_NATIVE=${HIGHWATER_NATIVE:-$PWD/bin/libhighwater_native_cpu.so}
 [ -e "$HIGHWATER_NATIVE" ] || scripts/native/build.sh cpu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-bin/highwater prove --quiet --json --backend device --b-g2 device --arena-bytes 64MiB --circuit mimc --log-size 10 \
+bin/highwater prove --quiet --json --backend device --b-g2 device --arena-bytes 8MiB --circuit mimc --log-size 10 \
 	--jobs $((proofs / 10)) --partitions 10 --jobs-in-flight 2 --gpu-workers 2 --partition-workers 4 \
 	--out "$scratch/soak.hw" >"$scratch/soak.json"
 bin/highwater export "$scratch/soak.hw" --csv "$scratch/csv" --quiet
