@@ -144,8 +144,8 @@ const (
 )
 
 // unfold joins the lines of a text that was broken at one column: several are exactly as long as the
-// longest, and what follows them has no stamp of its own.
-func unfold(b []byte) []byte {
+// longest, and what follows them has no stamp of its own and is no line of a report by itself.
+func (r *rules) unfold(b []byte) []byte {
 	longest, many := 0, 0
 	for l := range bytes.SplitSeq(b, newline) {
 		switch n := utf8.RuneCount(bytes.TrimRight(l, "\r")); {
@@ -162,7 +162,7 @@ func unfold(b []byte) []byte {
 	joined := false
 	for l := range bytes.SplitSeq(b, newline) {
 		h, msg := cutHead(string(l))
-		if len(out) > 0 && (!joined || h.stamp.kind != noStamp || isRow(strings.TrimSpace(msg))) {
+		if len(out) > 0 && (!joined || h.stamp.kind != noStamp || r.begins(msg)) {
 			out = append(out, '\n')
 		}
 		l = bytes.TrimRight(l, "\r")
@@ -170,6 +170,20 @@ func unfold(b []byte) []byte {
 		joined = utf8.RuneCount(l) == longest
 	}
 	return out
+}
+
+// begins says whether a line is one of a report by itself, not the rest of the one before.
+func (r *rules) begins(msg string) bool {
+	if isRow(strings.TrimSpace(msg)) {
+		return true
+	}
+	switch kind, _, _ := r.kindOf(msg); kind {
+	case kindNone, kindCounter, kindFrame, kindCPU, kindCpuset, kindStats, kindPages, kindHeader,
+		kindTaskIn, kindGroup, kindFree:
+		return false
+	default:
+		return true
+	}
 }
 
 // jsonMessages are the keys under which logs keep a line's text; jsonTimes those of its time.
