@@ -188,7 +188,7 @@ func analyzeTrace(ui *tui, t *trace.Trace, opts analyze.Options, whatIf bool) (*
 }
 
 // maxWhatIfRows is the largest trace whose remedies analyze replays by itself: a replay holds the
-// whole trace in memory, some 300 bytes a row, and takes seconds for each million.
+// whole trace in memory, about 240 bytes a row (trace.MaxLoadRows).
 const maxWhatIfRows = 2_000_000
 
 // leaveOut says of each counterfactual that it was not computed, and how to have it.
