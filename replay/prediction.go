@@ -2,10 +2,10 @@ package replay
 
 import "highwater/tracer/trace"
 
-// Prediction is what a replay says. Plain numbers are medians over the draws; Low and High bound
-// the middle 95 % of them, Low80 and High80 the middle 80 % (of RSS with the error of its law,
-// Law.RemainderErrorBytes), and are null with frozen durations, which have no spread. A nil pointer is "not known", never 0. Its JSON is
-// the `--json` output of `highwater replay`.
+// Prediction is what a replay says. Plain numbers are medians over the draws of the fit; Low and High
+// bound the middle 95 % of all draws, Low80 and High80 the middle 80 % (of RSS with the error of its
+// law, Law.RemainderErrorBytes), and are null with frozen durations, which have no spread. A nil
+// pointer is "not known", never 0. Its JSON is the `--json` output of `highwater replay`.
 type Prediction struct {
 	// null where the trace has neither base nor RSS to fit a law to
 	PeakRSSBytes       *int64 `json:"peak_rss_bytes"`

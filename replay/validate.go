@@ -53,8 +53,9 @@ type NamedTrace struct {
 }
 
 // Validate fits models to some runs of a program and predicts the others, and those it fitted to,
-// from nothing but their settings and how much of the machine other programs used meanwhile. Runs whose work differs (size, circuit, threads …) fall into
-// groups that do not predict each other. The error says why nothing could be predicted.
+// from nothing but their settings and how much of the machine other programs used meanwhile. Runs
+// whose work differs (size, circuit, threads …) fall into groups that do not predict each other. The
+// error says why nothing could be predicted.
 func Validate(ctx context.Context, runs []NamedTrace, opts ValidateOptions) (*Validation, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("validate: %w", err)
