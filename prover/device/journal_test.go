@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"highwater/tracer"
@@ -164,40 +165,7 @@ func TestJournal(t *testing.T) {
 func TestJournalOfAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
-		var events []Event
-		seen := map[uint64]bool{} // the library never uses an id twice
-		parents := []uint64{0}
-		for at := range 300 {
-			e := Event{TimeNS: int64(at*100 + r.IntN(500)), Kind: EventKind(r.IntN(16)), Name: uint16(r.IntN(12)),
-				ID: uint64(1 + r.IntN(80)), Stream: uint16(r.IntN(4)), Job: int32(r.IntN(2)) - 1,
-				Partition: int32(r.IntN(2)) - 1, Arg: uint64(r.IntN(80)), Bytes: uint64(r.IntN(1000))}
-			switch e.Kind {
-			case eventAlloc:
-				if e.ID = uint64(1000 + at); r.IntN(3) == 0 {
-					e.Bytes, e.Arg = 1<<40, 0 // a root, which its children fit into
-					parents = append(parents, e.ID)
-				} else {
-					e.Arg = parents[r.IntN(len(parents))]
-				}
-			case eventFree: // children go first: only those are freed here
-				if at > 0 {
-					e.ID = uint64(1000 + r.IntN(at))
-				}
-				for _, p := range parents {
-					if e.ID == p {
-						e.Kind = eventAttribute
-					}
-				}
-			case eventOpBegin, eventKernelBegin, eventCopyBegin:
-				e.ID = uint64(1 + r.IntN(80))
-				if seen[e.ID] {
-					continue
-				}
-				seen[e.ID] = true
-			}
-			events = append(events, e)
-		}
-		d := record(t, &script{events: numbered(events), dropped: 5})
+		d := record(t, &script{events: numbered(anyEvents(r)), dropped: 5})
 		live := int64(0)
 		for _, b := range d.Buffers {
 			if b.Class != trace.ClassRecorder {
@@ -211,6 +179,37 @@ func TestJournalOfAnything(t *testing.T) {
 			t.Errorf("losses %+v, want 5", d.Manifest.Loss)
 		}
 	}
+}
+
+// anyEvents are events of every kind, half of them without the other end. As the library does, they
+// use no id twice, cut buffers from large ones, and free those after what is cut from them.
+func anyEvents(r *rand.Rand) (events []Event) {
+	begun := map[uint64]bool{}
+	roots := []uint64{0}
+	for at := range 300 {
+		e := Event{TimeNS: int64(at*100 + r.IntN(500)), Kind: EventKind(r.IntN(16)), Name: uint16(r.IntN(12)),
+			ID: uint64(1 + r.IntN(80)), Stream: uint16(r.IntN(4)), Job: int32(r.IntN(2)) - 1,
+			Partition: int32(r.IntN(2)) - 1, Arg: uint64(r.IntN(80)), Bytes: uint64(r.IntN(1000))}
+		switch e.Kind {
+		case eventAlloc:
+			e.ID, e.Arg = uint64(1000+at), roots[r.IntN(len(roots))]
+			if r.IntN(3) == 0 {
+				e.Bytes, e.Arg = 1<<40, 0
+				roots = append(roots, e.ID)
+			}
+		case eventFree:
+			if e.ID = uint64(1000 + r.IntN(at+1)); slices.Contains(roots, e.ID) {
+				continue
+			}
+		case eventOpBegin, eventKernelBegin, eventCopyBegin:
+			if begun[e.ID] {
+				continue
+			}
+			begun[e.ID] = true
+		}
+		events = append(events, e)
+	}
+	return events
 }
 
 // TestDrainProblem: what keeps the drain from reading is an error at the end, not silence.
