@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkRunFile analyzes a trace on disk of a pipeline's shape with every analyzer: rows/s, and
-// the highest resident set. Its size is HIGHWATER_BENCH_ROWS, 200,000 without; make validate-analyze
-// takes 10 million.
+// the highest resident set. Its size is HIGHWATER_BENCH_ROWS, 200,000 without; make
+// validate-analyze takes 10 million.
 func BenchmarkRunFile(b *testing.B) {
 	rows := 200_000
 	if n, err := strconv.Atoi(os.Getenv("HIGHWATER_BENCH_ROWS")); err == nil {

@@ -138,7 +138,8 @@ func TestMeasurementArtefact(t *testing.T) {
 		"@2 queue acquire job job=0\n" +
 		"@10 buffer alloc 1 class=a capacity_bytes=1073741824 job=0 partition=0\n"
 	during := "@20 sample process.memory.usage 1173741824\n"
-	after := "@30 buffer free 1\n@40 queue release job job=0\n@50 sample process.memory.usage 9999999\n"
+	after := "@30 buffer free 1\n@40 queue release job job=0\n" +
+		"@50 sample process.memory.usage 9999999\n"
 	found, _ := only(t, parse(t, text+after), "measurement-artefact")
 	if len(found) == 0 || found[0].Check != "after_the_run" || found[0].Severity != analyze.Error {
 		t.Errorf("read after the run: %v", found)

@@ -18,7 +18,7 @@ import (
 //     it. It is read as a floor, the least between one job's end and the next, so that frees that
 //     come a little after the end do not count.
 //  2. The first quarter of the jobs is warm-up.
-//  3. Growth needs Mann and Kendall's trend test beyond min_z and min_growth_ratio of the live peak.
+//  3. Growth needs Mann and Kendall's trend test beyond min_z, and min_growth_ratio of the peak.
 //  4. Growth that has flattened (its last third below max_tail_ratio of its first third) is a
 //     plateau. Growth that came when demand set a new record (what the jobs under way held) is
 //     high-water pooling. Only the rest is a leak.

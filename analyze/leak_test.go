@@ -115,7 +115,7 @@ func TestLeakNeedsJobs(t *testing.T) {
 	}
 }
 
-// TestLeakOfLongRun: floors are joined in pairs when there are too many, and the growth a job stays.
+// TestLeakOfLongRun: too many floors are joined in pairs, and the growth a job stays.
 func TestLeakOfLongRun(t *testing.T) {
 	const each = 1 << 20
 	found, _ := only(t, leakText(9000, func(int) int64 { return each }), "leak")

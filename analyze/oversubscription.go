@@ -22,8 +22,8 @@ import (
 //  2. A stage counts where both thirds have min_runs and the loads are min_load_rise threads apart.
 //  3. A finding needs two stages or more that stretch by min_stretch, making up min_agreement of
 //     the compared stages' time.
-//  4. Apart from that (check cpu_short): a stage whose runs own their threads is off the CPU for what
-//     its own time exceeds its CPU time by. It counts where that is min_wall_over_cpu and the
+//  4. Apart from that (check cpu_short): a stage whose runs own their threads is off the CPU for
+//     what its own time exceeds its CPU time by. It counts where that is min_wall_over_cpu and the
 //     stages under way asked for more threads than there are CPUs meanwhile.
 //  5. What they share is said only as far as the counters show it: the CPUs, where the process used
 //     nearly all of them; else memory bandwidth or caches are suspected, and named as such.

@@ -11,7 +11,9 @@ import (
 
 // stormLimits are the thresholds that tell a page-fault storm.
 type stormLimits struct {
-	minFaults, minFaultsPerS, minFactor, minSystemRatio, minSystemRise, minRSSRatio, minSlowdown float64
+	minFaults, minFaultsPerS, minFactor float64
+	minSystemRatio, minSystemRise       float64
+	minRSSRatio, minSlowdown            float64
 }
 
 // storm is what the counters say about the stretches with the most page faults.

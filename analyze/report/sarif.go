@@ -98,8 +98,8 @@ func sarifLevel(s analyze.Severity) string {
 	return string(s)
 }
 
-// SARIF writes a report as a SARIF 2.1.0 log: one rule an analyzer, one result a finding, located in
-// the manifest of the trace at dir. Analyzers that could not look are notifications.
+// SARIF writes a report as a SARIF 2.1.0 log: one rule an analyzer, one result a finding, located
+// in the manifest of the trace at dir. Analyzers that could not look are notifications.
 func SARIF(w io.Writer, r *analyze.Report, dir, version string) error {
 	run := sarifRun{
 		Tool:    sarifTool{sarifDriver{Name: "highwater", Version: version, Rules: []sarifRule{}}},

@@ -27,8 +27,8 @@ type Verdict struct {
 	Silent   []string `json:"-"`              // analyzers of a clean trace that could look
 }
 
-// Judge analyzes t, which is of a kind whose analyzer is expected ("" for a clean one). Analyzers in
-// unsure are left out: whether a clean recorded run is free of them is not known.
+// Judge analyzes t, which is of a kind whose analyzer is expected ("" for a clean one). Analyzers
+// in unsure are left out: whether a clean recorded run is free of them is not known.
 func Judge(t *trace.Trace, kind, expected string, unsure ...string) (Verdict, error) {
 	v := Verdict{Kind: kind, Analyzer: expected, Others: []string{}, False: []string{}}
 	r, err := analyze.Run(t, analyze.Options{})
