@@ -83,6 +83,30 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// A question checks its model several times: names of parts are made for bad ones alone.
+func TestValidateMakesNoNamesForAGoodModel(t *testing.T) {
+	m := pipeline.Example()
+	allocs := func() float64 {
+		return testing.AllocsPerRun(10, func() {
+			if err := m.Validate(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few := allocs()
+	for len(m.Partitions) < 256 {
+		m.Partitions = append(m.Partitions, m.Partitions[0])
+	}
+	if many := allocs(); many > few {
+		t.Errorf("Validate allocates %v times, with 256 partitions %v times", few, many)
+	}
+	m.Partitions[255].SettledBytes = -1
+	err := m.Validate()
+	if err == nil || !strings.HasPrefix(err.Error(), "partition 255 settled_bytes: -1 is outside") {
+		t.Errorf("a bad partition gives %v", err)
+	}
+}
+
 func TestEveryReplaySettingCanBeApplied(t *testing.T) {
 	m := pipeline.Example()
 	for _, s := range setting.Table() {

@@ -19,7 +19,19 @@ const (
 
 // Validate reports every violation of the model at once.
 func (m *Model) Validate() error {
-	v := &checker{stages: map[string]bool{}}
+	// Names took half of a question's time, and a model is hardly ever bad: they are made for those.
+	quick := &checker{}
+	quick.model(m)
+	if !quick.failed {
+		return nil
+	}
+	v := &checker{named: true}
+	v.model(m)
+	return errors.Join(v.errs...)
+}
+
+func (v *checker) model(m *Model) {
+	v.stages = make(map[string]bool, len(m.Stages))
 	v.policy(&m.Policy)
 	v.machine(&m.Machine)
 	v.stageLaws(m.Stages)
@@ -31,26 +43,43 @@ func (m *Model) Validate() error {
 	v.shared(m)
 	locks := slices.Concat(m.Locks, stageLocks(m.Stages))
 	for i := range m.Partitions {
-		what := fmt.Sprintf("partition %d", i)
+		what := v.numbered("partition", i)
 		v.partition(what, &m.Partitions[i])
 		v.lockOrder(what, &m.Partitions[i], m.Locks)
 		v.once(what, &m.Partitions[i], locks)
 	}
 	v.budgetFits(m)
 	for i := range m.Jobs {
-		v.job(fmt.Sprintf("job %d", i), &m.Jobs[i])
+		v.job(v.numbered("job", i), &m.Jobs[i])
 	}
-	return errors.Join(v.errs...)
 }
 
-// checker collects violations, up to a bound.
+// checker finds violations; with named it says each, up to a bound.
 type checker struct {
+	named  bool
+	failed bool
 	errs   []error
 	stages map[string]bool
 }
 
+// numbered and of name a part of the model, "" where nothing is said.
+func (v *checker) numbered(what string, i int) string {
+	if !v.named {
+		return ""
+	}
+	return fmt.Sprintf("%s %d", what, i)
+}
+
+func (v *checker) of(what, name string) string {
+	if !v.named {
+		return ""
+	}
+	return what + " " + name
+}
+
 func (v *checker) bad(format string, args ...any) {
-	if len(v.errs) < 20 {
+	v.failed = true
+	if v.named && len(v.errs) < 20 {
 		v.errs = append(v.errs, fmt.Errorf(format, args...))
 	}
 }
@@ -69,7 +98,8 @@ func (v *checker) bound(what string, b Bound, low int64) {
 
 func (v *checker) word(what, word string, allowed ...string) {
 	if !slices.Contains(allowed, word) {
-		v.bad("%s: %q is not one of %v", what, word, allowed)
+		// a copy, so that the list itself stays on the stack
+		v.bad("%s: %q is not one of %v", what, word, slices.Clone(allowed))
 	}
 }
 
@@ -118,9 +148,10 @@ func (v *checker) stageLaws(stages []Stage) {
 			v.bad("stage %d: name %q is empty or used twice", i, s.Name)
 		}
 		v.stages[s.Name] = true
-		v.number("stage "+s.Name+" parallelism", s.Parallelism, 0, 1<<20)
-		v.number("stage "+s.Name+" weight", s.Weight, 0, 1<<20)
-		v.number("stage "+s.Name+" cv", s.CV, 0, 10)
+		what := v.of("stage", s.Name)
+		v.number(what+" parallelism", s.Parallelism, 0, 1<<20)
+		v.number(what+" weight", s.Weight, 0, 1<<20)
+		v.number(what+" cv", s.CV, 0, 10)
 		v.stageFlow(s)
 	}
 }
@@ -156,7 +187,7 @@ func (v *checker) partition(what string, p *Partition) {
 				p.Pieces[i].Segment)
 		}
 		last = max(at, last)
-		v.piece(fmt.Sprintf("%s piece %d", what, i), &p.Pieces[i])
+		v.piece(v.numbered(what+" piece", i), &p.Pieces[i])
 	}
 	for _, b := range p.EarlyFree {
 		v.between(what+" early_free", int64(b), 0, MaxBuffers-1)

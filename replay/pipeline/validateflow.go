@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 
 	"highwater/internal/units"
@@ -83,16 +82,16 @@ func (v *checker) pacer(m *Model) {
 		low   float64
 		high  float64
 	}{
-		{"alpha_waiting", p.AlphaWaiting, 0, 1}, {"alpha_gpu", p.AlphaGPU, 0, 1},
-		{"kp", p.KP, 0, 1e6}, {"ki", p.KI, 0, 1e6},
-		{"integral_min", p.IntegralMin, -1e9, 0}, {"integral_max", p.IntegralMax, 0, 1e9},
-		{"rate_min", p.RateMin, 0, 1e3}, {"rate_max", p.RateMax, 0, 1e3},
-		{"interval_min_ns", p.IntervalMinNS, 0, maxTime},
-		{"interval_max_ns", p.IntervalMaxNS, 0, maxTime},
-		{"bootstrap_ns", p.BootstrapNS, 0, maxTime},
-		{"rebootstrap_ns", p.RebootstrapNS, 0, maxTime},
+		{"pacer alpha_waiting", p.AlphaWaiting, 0, 1}, {"pacer alpha_gpu", p.AlphaGPU, 0, 1},
+		{"pacer kp", p.KP, 0, 1e6}, {"pacer ki", p.KI, 0, 1e6},
+		{"pacer integral_min", p.IntegralMin, -1e9, 0}, {"pacer integral_max", p.IntegralMax, 0, 1e9},
+		{"pacer rate_min", p.RateMin, 0, 1e3}, {"pacer rate_max", p.RateMax, 0, 1e3},
+		{"pacer interval_min_ns", p.IntervalMinNS, 0, maxTime},
+		{"pacer interval_max_ns", p.IntervalMaxNS, 0, maxTime},
+		{"pacer bootstrap_ns", p.BootstrapNS, 0, maxTime},
+		{"pacer rebootstrap_ns", p.RebootstrapNS, 0, maxTime},
 	} {
-		v.number("pacer "+x.name, x.value, x.low, x.high)
+		v.number(x.name, x.value, x.low, x.high)
 	}
 	if q := p.WithDefaults(); q.RateMin > q.RateMax || q.IntervalMinNS > q.IntervalMaxNS {
 		v.bad("pacer: a lower clamp lies above the upper one")
@@ -112,7 +111,7 @@ func (v *checker) shared(m *Model) {
 	}
 	for i := range m.Locks {
 		l := &m.Locks[i]
-		v.between("lock "+l.Name+" capacity", l.Capacity, 1, MaxWorkers)
+		v.between(v.of("lock", l.Name)+" capacity", l.Capacity, 1, MaxWorkers)
 		for _, stage := range []string{l.From, l.To} {
 			if !v.stages[stage] {
 				v.bad("lock %s: stage %q has no law", l.Name, stage)
@@ -122,11 +121,12 @@ func (v *checker) shared(m *Model) {
 	budgeted := int64(0)
 	for i := range m.Cached {
 		c := &m.Cached[i]
-		v.between("cached "+c.Class+" bytes", c.Bytes, 1, 1<<50)
-		v.between("cached "+c.Class+" load_bytes", c.LoadBytes, 0, 1<<50)
-		v.number("cached "+c.Class+" load_ns", c.LoadNS, 0, maxTime)
-		v.number("cached "+c.Class+" idle_ns", c.IdleNS, 0, maxTime)
-		v.word("cached "+c.Class+" space", c.Space, trace.SpaceHost, trace.SpacePinned)
+		what := v.of("cached", c.Class)
+		v.between(what+" bytes", c.Bytes, 1, 1<<50)
+		v.between(what+" load_bytes", c.LoadBytes, 0, 1<<50)
+		v.number(what+" load_ns", c.LoadNS, 0, maxTime)
+		v.number(what+" idle_ns", c.IdleNS, 0, maxTime)
+		v.word(what+" space", c.Space, trace.SpaceHost, trace.SpacePinned)
 		if c.Budgeted {
 			budgeted += c.Bytes
 		}
@@ -146,7 +146,7 @@ func (v *checker) pools(m *Model) {
 	seen := map[string]bool{}
 	for i := range m.Pools {
 		p := &m.Pools[i]
-		v.word("pool "+p.Class+" space", p.Space, trace.SpaceHost, trace.SpacePinned)
+		v.word(v.of("pool", p.Class)+" space", p.Space, trace.SpaceHost, trace.SpacePinned)
 		if p.Class == "" || len(p.Classes) == 0 {
 			v.bad("pool %d: class or classes are empty", i)
 		}
@@ -199,14 +199,16 @@ func (v *checker) lockOrder(what string, p *Partition, locks []Lock) {
 // once checks that a stage that begins or ends a lock occurs once in a partition's way.
 func (v *checker) once(what string, p *Partition, locks []Lock) {
 	for i := range locks {
-		n := map[string]int{}
-		for k := range p.Pieces {
-			n[p.Pieces[k].Stage]++
-		}
-		for _, stage := range []string{locks[i].From, locks[i].To} {
-			if n[stage] > 1 {
-				v.bad("%s: stage %q occurs %d times: lock %s could not tell which", what, stage,
-					n[stage], locks[i].Name)
+		for _, stage := range [...]string{locks[i].From, locks[i].To} {
+			n := 0
+			for k := range p.Pieces {
+				if p.Pieces[k].Stage == stage {
+					n++
+				}
+			}
+			if n > 1 {
+				v.bad("%s: stage %q occurs %d times: lock %s could not tell which", what, stage, n,
+					locks[i].Name)
 			}
 		}
 	}
@@ -230,7 +232,7 @@ func (v *checker) budgetFits(m *Model) {
 
 // stageFlow checks the parts of a stage's law besides the cores.
 func (v *checker) stageFlow(s *Stage) {
-	what := fmt.Sprintf("stage %s ", s.Name)
+	what := v.of("stage", s.Name) + " "
 	v.number(what+"uncertainty", s.Uncertainty, 0, 10)
 	v.number(what+"bandwidth", s.Bandwidth, 0, 1e9)
 	v.number(what+"pressure", s.Pressure, 0, 1e6)
