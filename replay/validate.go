@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -174,6 +175,11 @@ func (v *validator) group(runs []NamedTrace) error {
 		g.FittedOn = append(g.FittedOn, r.Name)
 	}
 	p, err := NewPredictor(traces, PredictorOptions{Durations: v.opts.Durations})
+	if few := (*fit.TooFewError)(nil); errors.As(err, &few) {
+		v.out.Warnings = append(v.out.Warnings, fmt.Sprintf("%s: %v: %d runs of %s are not predicted",
+			strings.Join(g.FittedOn, ", "), few, len(runs), g.Work))
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("fit to %s: %w", strings.Join(g.FittedOn, ", "), err)
 	}

@@ -232,6 +232,24 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
+// A group whose runs are too short to fit to does not keep the others from being predicted.
+func TestGroupsTooShortToFitAreTold(t *testing.T) {
+	short := source(t, map[string]string{"jobs": "1", "partitions": "1"})
+	short.Manifest.Settings["log_size"] = trace.Setting{Value: "20", Source: "flag"}
+	runs := []replay.NamedTrace{{Name: "short.hw", Trace: short}, {Name: "a.hw", Trace: source(t, pileUp)}}
+	v, err := replay.Validate(context.Background(), runs, replay.ValidateOptions{Draws: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Cases) != 1 || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], "record 2 more") {
+		t.Errorf("%d cases, warnings %q", len(v.Cases), v.Warnings)
+	}
+	if _, err = replay.Validate(context.Background(), runs[:1], replay.ValidateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "nothing to predict: short.hw: ") {
+		t.Errorf("got %v, want an error that says what is lacking", err)
+	}
+}
+
 // Runs of other work do not predict each other.
 func TestGroupsAreOfTheSameWork(t *testing.T) {
 	other := source(t, pileUp)

@@ -25,9 +25,6 @@ type replayCmd struct {
 	modelFlags
 }
 
-// memoryVerdictRatio is the share of draws above --memory from which replay exits with 1.
-const memoryVerdictRatio = 0.01
-
 // Help says what the exit codes mean.
 func (*replayCmd) Help() string {
 	var names []string
@@ -201,7 +198,7 @@ func (c *replayCmd) verdict(p *replay.Prediction) error {
 		return badInput("replay a trace whose buffers or RSS were recorded",
 			"%s has no memory figures to compare with --memory", c.Trace)
 	}
-	if *p.PeakOverLimitRatio >= memoryVerdictRatio {
+	if *p.PeakOverLimitRatio >= replay.UnsafeRatio {
 		return fail(exitVerdict, nil, "")
 	}
 	return nil

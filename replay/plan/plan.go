@@ -14,9 +14,6 @@ import (
 	"highwater/replay/pipeline"
 )
 
-// UnsafeRatio is the probability of passing the limit from which a setting is unsafe.
-const UnsafeRatio = 0.01
-
 // NearBestRatio is how much longer than the shortest a proof interval may be for the cheapest
 // setting.
 const NearBestRatio = 0.02

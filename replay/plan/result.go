@@ -17,9 +17,9 @@ type Verdict string
 
 // Verdicts; see the package comment.
 const (
-	Safe    Verdict = "safe"
-	Unsafe  Verdict = "unsafe"
-	Unknown Verdict = "unknown"
+	Safe    Verdict = replay.VerdictSafe
+	Unsafe  Verdict = replay.VerdictUnsafe
+	Unknown Verdict = replay.VerdictUnknown
 	Refused Verdict = "refused"
 )
 
@@ -114,17 +114,13 @@ func jobsOf(p *replay.Prediction) int64 {
 }
 
 func (row *Row) judge(p *replay.Prediction) {
+	row.Verdict = Verdict(p.Verdict())
 	switch {
+	case row.Verdict != Unknown:
 	case p.Support.Verdict != replay.SupportInside:
-		row.Verdict = Unknown
 		row.Reasons = append(row.Reasons, p.Support.Reasons...)
-	case p.PeakOverLimitRatio == nil || row.PeakBytes == nil:
-		row.Verdict = Unknown
-		row.Reasons = append(row.Reasons, "the traces have neither RSS nor buffers to predict a peak from")
-	case *p.PeakOverLimitRatio >= UnsafeRatio:
-		row.Verdict = Unsafe
 	default:
-		row.Verdict = Safe
+		row.Reasons = append(row.Reasons, "the traces have neither RSS nor buffers to predict a peak from")
 	}
 }
 
@@ -256,6 +252,10 @@ func (r *Result) explain() {
 		r.Name(*r.Recommended), bytesText(row.PeakBytes), units.Bytes(r.LimitBytes),
 		rangeText(row.PeakBytesLow, row.PeakBytesHigh), units.Bytes(r.LimitBytes-*row.PeakBytes),
 		nanosText(row.ProofIntervalNS))
+	if g := row.Growth; g != nil && g.Text != "" && (g.BytesPerSLow > 0 || g.TimeToLimitNS != nil) {
+		r.Answer += " Of this setting " + strings.TrimSuffix(g.Text, ".") +
+			": say with --jobs or --duration how long you mean to run."
+	}
 	if r.NextUp != nil {
 		r.Why = r.Name(*r.NextUp) + " is " + r.because(*r.NextUp)
 	}

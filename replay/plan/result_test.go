@@ -40,6 +40,23 @@ func at(i *int) int {
 	return *i
 }
 
+// A setting that is safe for as long as was asked, and grows, says so.
+func TestAnswerTellsOfGrowth(t *testing.T) {
+	row := made("1", "1", Safe, 10, 1000)
+	after := int64(90e9)
+	row.Growth = &replay.Growth{
+		BytesPerS: 2, BytesPerSLow: 1, BytesPerSHigh: 3, TimeToLimitNS: &after,
+		Text: "the peak depends on the run's length: the limit of 100 B is passed after 1 m 30 s",
+	}
+	if r := result(t, row); !strings.Contains(r.Answer, "passed after 1 m 30 s: say with --jobs") {
+		t.Errorf("got %q", r.Answer)
+	}
+	row.Growth = &replay.Growth{BytesPerSHigh: 3, Text: "the peak hardly depends on the run's length"}
+	if r := result(t, row); strings.Contains(r.Answer, "run's length") {
+		t.Errorf("got %q", r.Answer)
+	}
+}
+
 func TestPick(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows                 []Row
