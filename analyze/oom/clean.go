@@ -3,7 +3,10 @@ package oom
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"html"
+	"io"
+	"maps"
 	"strings"
 	"time"
 	"unicode"
@@ -123,6 +126,9 @@ func contains(list []string, s string) bool {
 // those programs print it: it is read line by line.
 func spread(b []byte) []byte {
 	t := bytes.TrimSpace(b)
+	if lines := entries(t); lines != nil {
+		return lines
+	}
 	if len(t) == 0 || t[0] != '{' && t[0] != '[' ||
 		!bytes.Contains(t, []byte("OOMKilled")) && !bytes.Contains(t, []byte(`xitCode"`)) ||
 		!json.Valid(t) {
@@ -134,6 +140,78 @@ func spread(b []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// entries writes the entries of a log that a collector printed as indented JSON (gcloud logging read,
+// journalctl -o json-pretty) one a line; nil where t holds none.
+func entries(t []byte) []byte {
+	if len(t) == 0 || t[0] != '{' && t[0] != '[' || bytes.IndexByte(t, '\n') < 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	found := false
+	add := func(entry json.RawMessage) bool {
+		if _, _, ok := unwrapJSON(string(entry)); !ok {
+			return false
+		}
+		found = true
+		_ = json.Compact(&out, entry) // it was parsed
+		out.WriteByte('\n')
+		return true
+	}
+	for d := json.NewDecoder(bytes.NewReader(t)); ; {
+		var one json.RawMessage
+		if err := d.Decode(&one); err != nil {
+			if found && errors.Is(err, io.EOF) {
+				return out.Bytes()
+			}
+			return nil
+		}
+		list := []json.RawMessage{one}
+		if one[0] == '[' && json.Unmarshal(one, &list) != nil {
+			return nil
+		}
+		for _, entry := range list {
+			if !add(entry) {
+				return nil
+			}
+		}
+	}
+}
+
+// unpaste writes what was pasted without its line ends over lines again: one line that holds
+// several of the kernel's stamps, or the two characters \n where lines ended.
+func unpaste(b []byte) []byte {
+	const least = 2
+	if bytes.Count(b, newline) > least || len(b) == 0 {
+		return b
+	}
+	if t := bytes.TrimSpace(b); len(t) > 0 && bytes.Count(b, escapedLine) >= least && t[0] != '{' {
+		return bytes.ReplaceAll(b, escapedLine, newline)
+	}
+	out := make([]byte, 0, len(b)+64)
+	found := 0
+	for rest := b; ; {
+		i := bytes.IndexByte(rest, '[')
+		if i < 0 {
+			out = append(out, rest...)
+			break
+		}
+		end := bytes.IndexByte(rest[i:min(len(rest), i+32)], ']')
+		out, rest = append(out, rest[:i]...), rest[i:]
+		if _, ok := readBoot(string(rest[1:max(end, 1)])); ok {
+			if found++; found > 1 && !bytes.HasSuffix(out, []byte("kernel: ")) {
+				out = append(out, '\n')
+			}
+		}
+		out, rest = append(out, '['), rest[1:]
+	}
+	if found < least {
+		return b
+	}
+	return out
+}
+
+var escapedLine = []byte(`\n`)
 
 // Widths at which terminals and pages break lines, and how many lines must be as long as the longest for
 // that to be a break.
@@ -204,6 +282,9 @@ func unwrapJSON(s string) (h head, message string, ok bool) {
 	var m map[string]any
 	if json.Unmarshal([]byte(t), &m) != nil {
 		return h, "", false
+	}
+	if inner, ok := m["jsonPayload"].(map[string]any); ok { // Google's wrapping
+		maps.Copy(m, inner)
 	}
 	for _, key := range jsonMessages {
 		if message, ok = jsonText(m[key]); ok {

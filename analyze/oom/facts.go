@@ -128,7 +128,10 @@ func readDeath(t, how string) *deathLine {
 	if _, rest, ok := cutDigits(pid, 1, 10); !ok || rest != "" {
 		return nil
 	}
-	for _, w := range strings.Fields(after) {
+	for i, w := range strings.Fields(after) {
+		if i == 0 && w == "by" { // "process 4411 killed by SIGKILL"
+			return &deathLine{atoi(pid), ""}
+		}
 		if w != "sudo" && !strings.HasPrefix(w, "(") && !strings.HasPrefix(w, "-") &&
 			!strings.Contains(w, "=") {
 			return &deathLine{atoi(pid), w[strings.LastIndexByte(w, '/')+1:]}

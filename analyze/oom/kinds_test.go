@@ -2,6 +2,60 @@ package oom
 
 import "testing"
 
+// TestPhrases: what a few lines, each said in another way, are about.
+func TestPhrases(t *testing.T) {
+	for _, c := range []struct{ text, limit, cause string }{
+		{"2024-05-01T10:00:00.12Z container oom 3f2a (image=prover:1.2, name=prover-1)\n" +
+			"2024-05-01T10:00:00.62Z container die 3f2a (exitCode=137, name=prover-1)\n",
+			LimitMemcg, CauseContainer},
+		{"slurmstepd: error: Detected 1 oom_kill event in StepId=991.batch.\n" +
+			"srun: error: node17: task 3: Out Of Memory\n", LimitUnknown, CauseUnit},
+		{"991.batch  batch  OUT_OF_ME+  0:125\n", LimitUnknown, CauseUnit},
+		{"child ended: wait status 0x0009\n", LimitUnknown, CauseKilled},
+		{"process 4411 killed by SIGKILL\n", LimitUnknown, CauseKilled},
+		{"pthread_create failed: Resource temporarily unavailable\n", LimitUnknown,
+			CauseThreadLimit},
+		{"RuntimeError: can't start new thread\n", LimitUnknown, CauseThreadLimit},
+		{"mmap: cannot allocate memory: vm.max_map_count=65530, 65530 in use\n", LimitUnknown,
+			CauseMapLimit},
+		{"Feb 10 04:02:01 db kernel: Out of memory: Kill process 1200 (httpd) score 300 or " +
+			"sacrifice child\nFeb 10 04:02:01 db kernel: Killed process 1255 (php-cgi) " +
+			"total-vm:400000kB, anon-rss:300000kB, file-rss:120kB\n", LimitHost, CauseUnknown},
+	} {
+		r := readText(t, c.text)
+		if len(r.Events) != 1 {
+			t.Errorf("%q gives %d events, want 1", c.text, len(r.Events))
+			continue
+		}
+		e := r.Events[0]
+		if e.Cause.Kind != c.cause || e.Limit.Kind != c.limit {
+			t.Errorf("%q: limit %s, cause %s; want %s, %s", c.text, e.Limit.Kind, e.Cause.Kind,
+				c.limit, c.cause)
+		}
+		if v := e.victim(); v != nil && v.Comm == "by" {
+			t.Errorf("%q: the victim is %q", c.text, v.Comm)
+		}
+	}
+}
+
+// TestStamps: the time that a line's prefix gives.
+func TestStamps(t *testing.T) {
+	for _, c := range []struct{ prefix, time, kind string }{
+		{"[Mar15 10:11] ", "Mar15 10:11", "partial"},
+		{"[Mon Apr 29 02:55:41 PM 2024] ", "2024-04-29T14:55:41", "local"},
+		{"<3>1 2024-04-29T14:55:41.678Z node-7 kernel - - - ", "2024-04-29T14:55:41.678Z", "zoned"},
+		{"/var/log/kern.log.1:Apr 29 14:55:41 node-7 kernel: ", "Apr 29 14:55:41", "partial"},
+		{"kern.log-12-2024-04-29T14:55:41Z node-7 kernel: ", "2024-04-29T14:55:41Z", "zoned"},
+	} {
+		e := readText(t, c.prefix+"runc:[2:INIT] invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), "+
+			"order=0, oom_score_adj=0\n").Events[0]
+		if e.Time != Text(c.time) || e.TimeKind != Text(c.kind) || e.Invoker.Comm != "runc:[2:INIT]" {
+			t.Errorf("%q: time %q, %s, of %q; want %q, %s", c.prefix, e.Time, e.TimeKind,
+				e.Invoker.Comm, c.time, c.kind)
+		}
+	}
+}
+
 // TestKinds: limit, cause and confidence of every further case, with the figures that it turns on.
 // A number of 0 is not asserted.
 func TestKinds(t *testing.T) {

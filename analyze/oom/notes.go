@@ -149,6 +149,11 @@ func (j *judgement) sacrificedFor(v *Victim) string {
 
 func (j *judgement) noteSwap(note func(string, ...any)) {
 	total, free := j.SwapTotalBytes, j.SwapFreeBytes
+	for i := range j.usage {
+		if u := &j.usage[i]; u.counter == "swap" && u.atLimit() && *u.limit > 0 {
+			note("The cgroup's own limit on swap was met too (%s).", units.Bytes(*u.limit))
+		}
+	}
 	switch {
 	case total == nil || j.Event.Limit.cgroupKind():
 	case *total == 0:

@@ -38,10 +38,11 @@ var strippers = func() (t [256][]stripper) {
 	add("s", stripStream)
 	add(",", stripComma)
 	add(small+large, stripISO)
+	add("/.", stripGrep)
 	for b := range t {
 		switch c := byte(b); {
 		case 'a' <= lower[c] && lower[c] <= 'z', '0' <= c && c <= '9', c >= 0x80:
-			add(string([]byte{c}), stripSyslog, stripTag, stripPipe)
+			add(string([]byte{c}), stripSyslog, stripTag, stripPipe, stripGrep)
 		case c == '.':
 			add(".", stripTag)
 		}
@@ -113,9 +114,12 @@ func stripComma(h *head, s string) string {
 	return s
 }
 
-// stripListNumber takes "1. " before what a page's list numbers.
+// stripListNumber takes "1. " before what a page's list numbers, and "1234:" of grep -n.
 func stripListNumber(_ *head, s string) string {
-	_, rest, ok := cutDigits(strings.TrimLeft(s, " \t"), 1, 5)
+	_, rest, ok := cutDigits(strings.TrimLeft(s, " \t"), 1, 9)
+	if ok && len(rest) > 1 && (rest[0] == ':' || rest[0] == '-') && isStamped(rest[1:]) {
+		return rest[1:]
+	}
 	if ok && (strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ": ") ||
 		strings.HasPrefix(rest, "\t")) {
 		if t := strings.TrimLeft(rest[1:], " \t"); strings.HasPrefix(t, "<") ||
@@ -126,13 +130,88 @@ func stripListNumber(_ *head, s string) string {
 	return s
 }
 
-// stripPriority takes <4>.
-func stripPriority(_ *head, s string) string {
+// stripGrep takes "/var/log/kern.log:" or "kern.log-1234-" of a grep over several files: a name
+// without blanks, and behind it a line that begins with its time.
+func stripGrep(_ *head, s string) string {
+	for i := 0; i < len(s) && i < 160 && s[i] > ' '; i++ {
+		if c := s[i]; c != ':' && c != '-' || i == 0 {
+			continue
+		}
+		rest := s[i+1:]
+		if n := stripListNumber(nil, rest); isStamped(n) {
+			return n
+		}
+	}
+	return s
+}
+
+// isStamped says whether s begins with a time or a kernel's priority.
+func isStamped(s string) bool {
+	if s == "" {
+		return false
+	}
+	h := head{stamp: unstamped}
+	switch s[0] {
+	case '[':
+		return stripBracket(&h, s) != s && h.stamp.kind != noStamp
+	case '<':
+		return stripPriority(&h, s) != s
+	}
+	if _, _, ok := cutISO(s); ok {
+		return true
+	}
+	end, ok := syslogEnd(s)
+	if !ok {
+		return false
+	}
+	st, ok := readDate(s[:end])
+	return ok && st.kind >= partStamp
+}
+
+// cutSyslog5424 takes "1 2024-04-29T14:55:41.678Z HOST APP PROCID MSGID DATA " behind a priority.
+func (h *head) cutSyslog5424(s string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(s, "1 ")
+	if !ok {
+		return s, false
+	}
+	st, rest, ok := cutISO(rest)
+	if !ok {
+		return s, false
+	}
+	var words [4]string
+	for i := range words {
+		if words[i], rest, ok = strings.Cut(strings.TrimPrefix(rest, " "), " "); !ok {
+			return s, false
+		}
+	}
+	switch {
+	case strings.HasPrefix(rest, "- "):
+		rest = rest[2:]
+	case strings.HasPrefix(rest, "["):
+		if i := strings.Index(rest, "] "); i >= 0 {
+			rest = rest[i+2:]
+		}
+	}
+	h.wall(st)
+	if words[0] != "-" && h.host == "" {
+		h.host = words[0]
+	}
+	if words[1] != "-" {
+		h.tag = words[1]
+	}
+	return strings.TrimPrefix(rest, "\ufeff"), true
+}
+
+// stripPriority takes <4>, with the header of RFC 5424 where one follows.
+func stripPriority(h *head, s string) string {
 	t := strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(t, "<") {
 		return s
 	}
 	if _, rest, ok := cutDigits(t[1:], 1, 3); ok && strings.HasPrefix(rest, ">") {
+		if message, ok := h.cutSyslog5424(rest[1:]); ok {
+			return message
+		}
 		return rest[1:]
 	}
 	return s
@@ -186,10 +265,14 @@ func stripBracket(h *head, s string) string {
 		h.boot(ns)
 		return trimOne(rest)
 	}
-	if isCaller(inside) || strings.HasPrefix(inside, "pod/") {
+	if isCaller(inside) || isDelta(inside) || strings.HasPrefix(inside, "pod/") {
 		return trimOne(rest)
 	}
 	if st, after, ok := cutISO(inside); ok && strings.TrimSpace(after) == "" {
+		h.wall(st)
+		return trimOne(rest)
+	}
+	if st, ok := readShortDate(inside); ok {
 		h.wall(st)
 		return trimOne(rest)
 	}
@@ -210,6 +293,20 @@ func isCaller(inside string) bool {
 	}
 	_, rest, ok := cutDigits(inside[1:], 1, 10)
 	return ok && rest == ""
+}
+
+// isDelta says whether a bracket holds the time since the line before: "  +0.000012" of dmesg -H,
+// "<    0.000012>" of dmesg -d.
+func isDelta(inside string) bool {
+	t := strings.TrimLeft(inside, " ")
+	after, delta := strings.CutPrefix(t, "+")
+	if !delta {
+		if after, delta = strings.CutPrefix(t, "<"); delta {
+			after, delta = strings.CutSuffix(after, ">")
+		}
+	}
+	_, ok := readBoot(after)
+	return delta && ok
 }
 
 func trimOne(s string) string { return strings.TrimPrefix(s, " ") }

@@ -194,5 +194,12 @@ func (j *judgement) onlyVictim(v *Victim) Cause {
 			"preferred choice, so that it need not be the largest.",
 			v.name(), size(v.RSSBytes), *v.OOMScoreAdj)
 	}
+	if chosen := j.sacrificedFor(v); chosen != "" {
+		c.Kind, c.Confidence = CauseUnknown, Unknown
+		c.Sentence = fmt.Sprintf("The kernel chose %s and killed its child %s instead, "+
+			"which held %s: the victim is not the cause, and the size of the one that was "+
+			"chosen is not in the text.", chosen, v.name(), size(v.RSSBytes))
+		v.WasCause = ptr(false)
+	}
 	return c
 }

@@ -245,6 +245,12 @@ var programRules = []programRule{
 		next: "See ulimit -v, LimitAS= of the service, and vm.overcommit_memory.",
 	},
 	{
+		words: []string{"max_map_count"},
+		kind:  CauseMapLimit, oom: no, confidence: Suspected,
+		sentence: "The number of mappings was the bound (vm.max_map_count), not RAM.",
+		next:     "Compare the lines of /proc/PID/maps with vm.max_map_count.",
+	},
+	{
 		words: []string{"hugetlb: allocating", "map_hugetlb", "hugepages but only",
 			"could not allocate huge"},
 		kind: CauseHugepages, oom: no, limit: LimitHugetlb, confidence: Shown,
@@ -303,8 +309,9 @@ var programRules = []programRule{
 			"ulimit -u.",
 	},
 	{
-		words: []string{"failed to create new os thread", "newosproc"},
-		kind:  CauseThreadLimit, oom: no, confidence: Shown,
+		words: []string{"failed to create new os thread", "newosproc", "pthread_create failed",
+			"pthread_create: resource", "failed to spawn thread", "can't start new thread"},
+		kind: CauseThreadLimit, oom: no, confidence: Shown,
 		sentence: "Not out of memory: a thread could not be made; the bound is one on threads " +
 			"(ulimit -u, pids.max).",
 		next: "Compare the number of threads with ulimit -u and the cgroup's pids.max.",
@@ -345,8 +352,8 @@ var programRules = []programRule{
 		read: readRequested,
 	},
 	{
-		words: []string{"out of memory"},
-		kind:  CauseMalloc, confidence: Unknown,
+		words: []string{"out of memory"}, without: []string{"srun: error"},
+		kind: CauseMalloc, confidence: Unknown,
 		sentence: "A program says that it is out of memory: its allocation was refused, by the " +
 			"system or by a limit of its own; no kill is in the text.",
 		next: "Look at the lines before it for the size, and in the kernel log for that " +

@@ -135,7 +135,7 @@ func (s *scanner) scan(r io.Reader) error {
 		}
 		if s.small {
 			s.in.Bytes = int64(len(w.buf))
-			w.buf = s.rules.unfold(spread(w.buf))
+			w.buf = s.rules.unfold(unpaste(spread(w.buf)))
 			whole = len(w.buf)
 		}
 		if end && !s.small && whole > 0 && w.buf[whole-1] != '\n' && whole < cap(w.buf) {

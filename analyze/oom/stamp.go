@@ -240,6 +240,13 @@ func readDate(s string) (st stamp, ok bool) {
 			c, found = t, true
 			continue
 		}
+		if found && (w == "PM" || w == "AM") && c.hour >= 1 && c.hour <= 12 {
+			c.hour %= 12
+			if w == "PM" {
+				c.hour += 12
+			}
+			continue
+		}
 		d.word(w)
 	}
 	if !found {
@@ -251,6 +258,25 @@ func readDate(s string) (st stamp, ok bool) {
 	}
 	st.text = strings.TrimSpace(s)
 	return st, true
+}
+
+// readShortDate reads the inside of [Mar15 10:11], which dmesg -H and --reltime write where a minute
+// begins; the lines behind it have what has passed since, such as [  +0.000012].
+func readShortDate(s string) (st stamp, ok bool) {
+	day, minute, ok := strings.Cut(strings.TrimSpace(s), " ")
+	n := strings.IndexAny(day, "0123456789")
+	if !ok || n < 2 || len(minute) != len("15:04") {
+		return unstamped, false
+	}
+	d, rest, ok := cutDigits(day[n:], 1, 2)
+	c, _, isClock := cutClock(minute + ":00")
+	month := monthOf(day[:n])
+	if !ok || rest != "" || !isClock || month == 0 {
+		return unstamped, false
+	}
+	st = makeStamp(date{0, month, int(atoi(d))}, c, nil)
+	st.text = strings.TrimSpace(s)
+	return st, st.kind != noStamp
 }
 
 // word takes one word of a date: year, day, or month.

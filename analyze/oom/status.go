@@ -2,6 +2,7 @@ package oom
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -40,7 +41,7 @@ var statusWords = []struct {
 	{"oomkilled", statusField},
 	{"exitcode", statusField},
 	{"exit code", statusExit}, {"exit status", statusExit}, {"exited with", statusExit},
-	{"exited (", statusExit},
+	{"exited (", statusExit}, {"exitcode=", statusExit},
 	{"non-zero exit", statusExit}, {"non-zero status", statusExit}, {"wait status", statusExit},
 	{"returncode", statusExit},
 	{"return code", statusExit}, {"exit_code", statusExit}, {" error 137", statusExit},
@@ -52,13 +53,14 @@ var statusWords = []struct {
 		statusUnit},
 	{"oom_kill event", statusUnit}, {"cgroup out-of-memory handler", statusUnit}, {"taskoom",
 		statusUnit},
-	{"out_of_memory", statusUnit},
+	{"out_of_memory", statusUnit}, {"out_of_me+", statusUnit}, {"srun: error", statusUnit},
 	{"low on resource: memory", statusEvicted},
 	{"beyond physical memory limits", statusMonitor}, {"beyond virtual memory limits",
 		statusMonitor},
 	{"exceeded job memory limit", statusMonitor}, {"exceeded memory limit", statusMonitor},
 	{"term_memlimit", statusMonitor},
 	{"container killed due to memory usage", statusContainer}, {"oom killed", statusContainer},
+	{"container oom ", statusContainer}, {"/tasks/oom", statusContainer},
 	{"oom_kill ", statusCounter},
 	{"maximum resident set size", statusRSS},
 	{" killed ", statusKilled}, {"killed\n", statusKilled},
@@ -83,7 +85,8 @@ func ended(rule int, msg string) bool {
 		n, ok := intAfter(msg, "oom_kill ")
 		return ok && n > 0
 	case statusUnit:
-		return !strings.Contains(msg, "+0x") // a call trace's out_of_memory
+		return !strings.Contains(msg, "+0x") && // a call trace's out_of_memory
+			(!hasFold(msg, "srun: error") || hasFold(msg, "out of memory"))
 	}
 	return true
 }
@@ -93,7 +96,7 @@ func exitNumber(msg string) (int64, bool) {
 	for _, key := range []string{
 		"exit code", "exited with code", "exited with", "exit status", "exited (", "non-zero exit",
 		"wait status",
-		"returncode", "return code", "exit_code", "non-zero status", "error ",
+		"returncode", "return code", "exit_code", "exitcode=", "non-zero status", "error ",
 	} {
 		i := indexFold(msg, key)
 		if i < 0 {
@@ -101,6 +104,11 @@ func exitNumber(msg string) (int64, bool) {
 		}
 		rest := strings.TrimLeft(msg[i+len(key):], " :=(\"'<>")
 		rest = strings.TrimPrefix(rest, "code ")
+		if hex, ok := strings.CutPrefix(rest, "0x"); ok {
+			end := len(hex) - len(strings.TrimLeft(hex, "0123456789abcdefABCDEF"))
+			n, err := strconv.ParseInt(hex[:end], 16, 32)
+			return n, err == nil
+		}
 		if n, _, ok := cutInt(rest); ok {
 			return n, true
 		}
