@@ -11,6 +11,9 @@ type Unmatched struct {
 	Stage string `json:"stage"`
 	Side  string `json:"side"`  // base or new
 	Spans int    `json:"spans"` // of its runs, by job and partition, without a counterpart everywhere
+	// MeanNS is their mean time, and Only says that the other side has none of that stage.
+	MeanNS float64 `json:"mean_ns"`
+	Only   bool    `json:"only"`
 }
 
 // align pairs the stages of all runs by job order, partition and stage, and makes each run's stage
@@ -69,12 +72,18 @@ func alignStage(base, next []*Run, name string) (unmatched []Unmatched) {
 		common = intersect(common, r.stages.of(name))
 	}
 	for side, list := range [][]*Run{base, next} {
-		extra := 0
+		var extra meanOf
 		for _, r := range list {
-			extra += len(r.stages.of(name)) - len(common)
+			own := r.stages.of(name)
+			extra.sum += sumOf(own) - sumOf(intersect(own, common))
+			extra.count += int64(len(own) - len(common))
 		}
-		if extra > 0 {
-			unmatched = append(unmatched, Unmatched{name, []string{"base", "new"}[side], extra})
+		if extra.count > 0 {
+			unmatched = append(unmatched, Unmatched{
+				Stage: name, Side: []string{"base", "new"}[side], Spans: int(extra.count),
+				MeanNS: extra.sum / float64(extra.count),
+				Only:   !anyHas([][]*Run{next, base}[side], name),
+			})
 		}
 	}
 	for _, r := range runs {
@@ -126,11 +135,18 @@ func before(a, b stageEntry) bool {
 	return a.key.job < b.key.job || a.key.job == b.key.job && a.key.partition < b.key.partition
 }
 
-func meanOver(own, common []stageEntry) float64 {
-	sum := 0.0
-	both := intersect(own, common)
-	for _, e := range both {
-		sum += float64(e.ns)
+func anyHas(runs []*Run, stage string) bool {
+	return slices.ContainsFunc(runs, func(r *Run) bool { return len(r.stages.of(stage)) > 0 })
+}
+
+func sumOf(list []stageEntry) (ns float64) {
+	for _, e := range list {
+		ns += float64(e.ns)
 	}
-	return sum / float64(len(both))
+	return ns
+}
+
+func meanOver(own, common []stageEntry) float64 {
+	both := intersect(own, common)
+	return sumOf(both) / float64(len(both))
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func (d *Diff) sentence() string {
 	return "Neutral: no outcome moved by as much as matters."
 }
 
-// effects lists the outcomes of a verdict, headline figures first, then by size.
+// effects lists the outcomes of a verdict: headline figures, then stages, then classes, each by size.
 func (d *Diff) effects(verdict string) []string {
 	var rows []*Row
 	for i := range d.Outcomes {
@@ -85,11 +86,8 @@ func (d *Diff) effects(verdict string) []string {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b *Row) int {
-		if a.Headline() != b.Headline() {
-			if a.Headline() {
-				return -1
-			}
-			return 1
+		if c := cmp.Compare(a.weight(), b.weight()); c != 0 {
+			return c
 		}
 		switch x, y := a.effect(), b.effect(); {
 		case x > y:
@@ -104,6 +102,17 @@ func (d *Diff) effects(verdict string) []string {
 		list[i] = r.Label() + " " + r.Change()
 	}
 	return list
+}
+
+// weight is a row's place in the sentence.
+func (r *Row) weight() int {
+	switch {
+	case r.Headline():
+		return 0
+	case r.Name == StageTime:
+		return 1
+	}
+	return 2
 }
 
 // Change is the relative change for people; "new" where there was nothing before.

@@ -123,6 +123,43 @@ func TestDiffOfSides(t *testing.T) {
 	}
 }
 
+// TestPinnedStory: the diff of two runs on a GPU, one with pageable memory and one with a pinned
+// pool, says what differs, names the stage, the copies and the size of both effects, and the stage
+// that only one side has; page faults, which moved no further than their noise, it does not name.
+func TestPinnedStory(t *testing.T) {
+	args := []string{
+		"diff", "../../replay/testdata/gpu/pinned-pageable", "vs",
+		"../../replay/testdata/gpu/pinned-pool", "-q",
+	}
+	var out, messages bytes.Buffer
+	if code := run(&out, &messages, args); code != exitUnsure {
+		t.Errorf("without --across: exit %d: %s", code, messages.String())
+	}
+	for _, word := range []string{"regression", "improvement"} {
+		if strings.Contains(out.String(), word) {
+			t.Errorf("a verdict of %s on sides that cannot be compared:\n%s", word, out.String())
+		}
+	}
+	out.Reset()
+	run(&out, &messages, append(args, "--across", "settings"))
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"across settings: pinned: pageable -> pool",
+		"Better: stage prove_start -38.5 %",
+		"stage prove_start 234.2 ms 144.0 ms -38.5 %",
+		"copy copy_h2d 1.00 s 98.4 ms -90.2 %",
+		"pinned_pool 0 -> 1 +1.00 GiB",
+		"note: stage_in: 10 spans of the new side that the other side has not, ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("does not say %q:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(text, "faults") {
+		t.Errorf("names page faults:\n%s", out.String())
+	}
+}
+
 func FuzzNoise(f *testing.F) {
 	f.Add([]byte(`{"runs":20,"base_n":1,"new_n":1,"draws":4000,"seed":1,"factor":4,"metrics":[` +
 		`{"name":"stage_time_ns","subject":"synthesis","floor_ratio":0.1}]}`))

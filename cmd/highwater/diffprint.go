@@ -28,7 +28,7 @@ func diffText(out io.Writer, d *compare.Diff, all bool) error {
 	w.blank()
 	w.values(diffSides(d))
 	w.barriers(d)
-	w.grid(rowsGrid("what users pay", d.Outcomes, all))
+	w.grid(judged(d, rowsGrid("what users pay", d.Outcomes, all)))
 	w.hidden(d.Outcomes, all, "outcomes")
 	w.grid(rowsGrid("what moved beside it; which of it is a cause, counters do not say",
 		d.Explanations, all))
@@ -175,6 +175,16 @@ func rowsGrid(title string, rows []compare.Row, all bool) report.Grid {
 	return g
 }
 
+// judged is a table of outcomes without verdicts where the sides cannot be compared.
+func judged(d *compare.Diff, g report.Grid) report.Grid {
+	if d.Basis == compare.BasisNone {
+		for _, r := range g.Rows {
+			r[len(r)-1] = ""
+		}
+	}
+	return g
+}
+
 // isShown says whether a row is worth a line where not all are asked for.
 func isShown(r *compare.Row) bool {
 	switch {
@@ -216,6 +226,11 @@ func medianText(name string, mid, low, high *float64) string {
 
 func pText(r *compare.Row) string {
 	switch {
+	case r.PCorrected == nil && r.FloorRatio != nil && r.Delta != nil && *r.Delta < 0:
+		// floors are of the logarithm: twice as much is as far as half as much
+		return "floor " + units.SignedPercent(1/(1+*r.FloorRatio)-1)
+	case r.PCorrected == nil && r.FloorRatio != nil && *r.FloorRatio >= 10:
+		return "floor " + strconv.FormatFloat(*r.FloorRatio, 'f', 0, 64) + "x"
 	case r.PCorrected == nil && r.FloorRatio != nil:
 		return "floor " + units.Percent(*r.FloorRatio)
 	case r.PCorrected == nil:
@@ -293,8 +308,12 @@ func (w *lineWriter) remarks(d *compare.Diff) {
 // diffRemarks are what could not be compared, and doubts.
 func diffRemarks(d *compare.Diff) (list []string) {
 	for _, u := range d.Unmatched {
-		list = append(list, fmt.Sprintf("%s: %s of the %s side without a counterpart in every run: "+
-			"in no mean", u.Stage, plural(u.Spans, "span"), u.Side))
+		lack := "that not all runs have"
+		if u.Only {
+			lack = "that the other side has not"
+		}
+		list = append(list, fmt.Sprintf("%s: %s of the %s side %s, %s each in the mean: in no figure "+
+			"above", u.Stage, plural(u.Spans, "span"), u.Side, lack, units.Nanos(int64(u.MeanNS))))
 	}
 	list = append(list, d.Unknown...)
 	return append(list, d.Warnings...)
