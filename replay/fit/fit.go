@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -261,6 +262,10 @@ func (f *fitter) frozen(h *history) *pipeline.Model {
 		m.Stages = append(m.Stages, pipeline.Stage{Name: n})
 	}
 	f.pooled(&m, f.recording, frozen{})
+	turned := f.turned()
+	for i, p := range f.parts {
+		m.Partitions[i].TurnaroundNS = turned[p.key]
+	}
 	return &m
 }
 
@@ -348,23 +353,25 @@ func (f *fitter) machine() {
 			}
 		}
 	}
-	m.TurnaroundNS = f.turnaround()
+	m.TurnaroundNS = median(slices.Collect(maps.Values(f.turned())))
 }
 
-// turnaround is the median time from a GPU worker's letting go of a partition to its next receive,
-// where an item was waiting for it.
-func (f *fitter) turnaround() float64 {
-	done := map[int64]int64{} // by worker, its last letting go
+// turned is the time from a GPU worker's letting go of a partition to its next receive, at least 1,
+// for the partitions after which an item was waiting for it.
+func (f *fitter) turned() map[key]float64 {
+	before := map[int64]*part{} // by worker
 	byRecv := slices.Clone(f.parts)
 	slices.SortFunc(byRecv, func(a, b *part) int { return cmp.Compare(a.recv, b.recv) })
-	var gaps []float64
+	gaps := map[key]float64{}
 	for _, p := range byRecv {
-		if last, ok := done[p.worker]; ok && p.send <= last && p.recv >= last {
-			gaps = append(gaps, float64(p.recv-last))
+		if b := before[p.worker]; b != nil {
+			if last := f.letGo(b); p.send <= last && p.recv >= last {
+				gaps[b.key] = max(1, float64(p.recv-last))
+			}
 		}
-		done[p.worker] = f.letGo(p)
+		before[p.worker] = p
 	}
-	return median(gaps)
+	return gaps
 }
 
 func (f *fitter) letGo(p *part) int64 {

@@ -125,10 +125,12 @@ type Partition struct {
 	EarlyBytes int64 `toml:"early_bytes"`
 	// what it reserves of the byte budget, and gives back of that after the gpu segment; 0 means
 	// SettledBytes and EarlyBytes
-	ReserveBytes      int64   `toml:"reserve_bytes,omitempty"`
-	ReserveEarlyBytes int64   `toml:"reserve_early_bytes,omitempty"`
-	EarlyFree         []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
-	Pieces            []Piece `toml:"piece"`                //
+	ReserveBytes      int64 `toml:"reserve_bytes,omitempty"`
+	ReserveEarlyBytes int64 `toml:"reserve_early_bytes,omitempty"`
+	// passes until the GPU worker that lets go of it receives again; 0 means the machine's
+	TurnaroundNS float64 `toml:"turnaround_ns,omitempty"`
+	EarlyFree    []int   `toml:"early_free,omitempty"` // buffers freed where early_free says
+	Pieces       []Piece `toml:"piece"`                //
 }
 
 // Reserves is what the partition reserves of the byte budget, and gives back of that early.

@@ -179,6 +179,7 @@ func (v *checker) partition(what string, p *Partition) {
 	v.between(what+" early_bytes", p.EarlyBytes, 0, max(p.SettledBytes, 0))
 	v.between(what+" reserve_bytes", p.ReserveBytes, 0, 1<<50)
 	v.between(what+" reserve_early_bytes", p.ReserveEarlyBytes, 0, max(p.ReserveBytes, 0))
+	v.number(what+" turnaround_ns", p.TurnaroundNS, 0, maxTime)
 	last := 0
 	for i := range p.Pieces {
 		at := slices.Index(Segments, p.Pieces[i].Segment)

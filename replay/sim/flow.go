@@ -191,7 +191,7 @@ func (s *Simulator) workerDone(e *entity) {
 		s.pacer.proved(s, s.now-e.since)
 	}
 	id := s.nParts + s.nJobs + e.worker
-	s.ents[id].pc, s.ents[id].state = s.prog.worker, stateRun
+	s.ents[id].pc, s.ents[id].state = s.prog.partitions[e.member].worker, stateRun
 	e.worker = -1
 	s.wake(id)
 }

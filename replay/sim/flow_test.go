@@ -337,6 +337,7 @@ func quadruple(m *pipeline.Model) *pipeline.Model {
 	out.Partitions = slices.Clone(m.Partitions)
 	for i := range out.Partitions {
 		p := &out.Partitions[i]
+		p.TurnaroundNS *= 4
 		p.Pieces = slices.Clone(p.Pieces)
 		for k := range p.Pieces {
 			p.Pieces[k].SoloNS *= 4

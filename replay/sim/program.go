@@ -65,6 +65,7 @@ type step struct {
 // way is where an entity's steps begin, with the budget amounts of a partition.
 type way struct {
 	start          int32
+	worker         int32 // of the GPU worker that lets go of it
 	settled, early int64 // reserved of the byte budget, and given back early
 	// Gaps, which are not work: in the segments synthesis and pickup, and under the lock.
 	synthGap, pickupGap, lockGap float64
@@ -77,8 +78,7 @@ type program struct {
 	changes    []pipeline.Change
 	partitions []way // one a pool member
 	jobs       []way
-	worker     int32 // start of a GPU worker's way after it lets go of a partition
-	idle       int32 // start of its way at the beginning
+	idle       int32 // start of a GPU worker's way
 	later      int32
 	flush      int32 // way of the batch collector's timer
 	paced      int32 // way of the pacer's timer
@@ -120,16 +120,29 @@ func compile(m *pipeline.Model, spans bool) *program {
 	if len(m.Jobs) == 0 {
 		p.jobs = append(p.jobs, p.compileJob(&pipeline.Job{}))
 	}
-	p.worker = p.here()
-	p.work(0, m.Machine.TurnaroundNS)
-	p.idle = p.here()
-	p.add(step{op: opIdle})
+	p.compileWorkers()
 	p.flush = p.here()
 	p.add(step{op: opFlush})
 	p.paced = p.here()
 	p.add(step{op: opPaced})
 	p.compileMemory()
 	return p
+}
+
+// compileWorkers lays out how GPU workers turn from one partition to the next.
+func (p *program) compileWorkers() {
+	turn := p.here()
+	p.work(0, p.model.Machine.TurnaroundNS)
+	p.idle = p.here()
+	p.add(step{op: opIdle})
+	for i := range p.partitions {
+		p.partitions[i].worker = turn
+		if own := p.model.Partitions[i].TurnaroundNS; own > 0 {
+			p.partitions[i].worker = p.here()
+			p.work(0, own)
+			p.add(step{op: opIdle})
+		}
+	}
 }
 
 func (p *program) here() int32 { return int32(len(p.steps)) }

@@ -53,6 +53,9 @@ func drawModel(t *rapid.T) *pipeline.Model {
 		for k := range m.Partitions[i].Pieces {
 			m.Partitions[i].Pieces[k].SoloNS *= 0.5 + rng.Float64()
 		}
+		if rng.IntN(3) == 0 {
+			m.Partitions[i].TurnaroundNS = 10e6 * rng.Float64()
+		}
 	}
 	return m
 }
@@ -200,6 +203,7 @@ func TestScalingDurationsScalesTheMakespan(t *testing.T) {
 			for k := range m.Partitions[i].Pieces {
 				m.Partitions[i].Pieces[k].SoloNS *= 4
 			}
+			m.Partitions[i].TurnaroundNS *= 4
 		}
 		m.Machine.TurnaroundNS *= 4
 		four := must(sim.New(m)).stats(t, sim.Draw{Seed: 3, Bootstrap: true})

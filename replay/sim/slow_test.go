@@ -283,8 +283,12 @@ func (s *slow) do(p *slowPart, a slowAct) {
 		s.held[s.lockName(p)]--
 	case "worker_done":
 		s.proved(p)
+		turn := s.m.Machine.TurnaroundNS
+		if p.pool.TurnaroundNS > 0 {
+			turn = p.pool.TurnaroundNS
+		}
 		s.todo = append(s.todo, &slowPart{id: -1, job: -1, worker: p.worker, acts: []slowAct{
-			{word: "work", left: s.m.Machine.TurnaroundNS}, {word: "idle"},
+			{word: "work", left: turn}, {word: "idle"},
 		}})
 		p.worker = -1
 	case "idle":
