@@ -18,6 +18,11 @@ func TestPhrases(t *testing.T) {
 		{"RuntimeError: can't start new thread\n", LimitUnknown, CauseThreadLimit},
 		{"mmap: cannot allocate memory: vm.max_map_count=65530, 65530 in use\n", LimitUnknown,
 			CauseMapLimit},
+		{"mmap: Cannot allocate memory\nhugetlb.1GB.events max 4\nHugePages_Total: 100\n" +
+			"HugePages_Free: 60\nHugePages_Rsvd: 0\n", LimitHugetlb, CauseHugepages},
+		{"mmap: Cannot allocate memory\nhugetlb.1GB.events max 0\n", LimitUnknown, CauseMalloc},
+		{"[99.0] SLUB: Unable to allocate memory on node -1, gfp=0xcc0(GFP_KERNEL)\n",
+			LimitUnknown, CauseRefused},
 		{"Feb 10 04:02:01 db kernel: Out of memory: Kill process 1200 (httpd) score 300 or " +
 			"sacrifice child\nFeb 10 04:02:01 db kernel: Killed process 1255 (php-cgi) " +
 			"total-vm:400000kB, anon-rss:300000kB, file-rss:120kB\n", LimitHost, CauseUnknown},

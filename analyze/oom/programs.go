@@ -1,6 +1,7 @@
 package oom
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -28,6 +29,7 @@ type programRule struct {
 	words      []string // in lower case, at least minWord long
 	also       []string
 	without    []string
+	counts     []string // a number above 0 must stand behind one of these
 	kind       string
 	oom        *bool // whether memory ran out; nil where the message does not decide
 	limit      string
@@ -251,6 +253,22 @@ var programRules = []programRule{
 		next:     "Compare the lines of /proc/PID/maps with vm.max_map_count.",
 	},
 	{
+		words:  []string{"hugetlb.1gb.", "hugetlb.2mb.", "hugetlb.512mb.", "hugetlb.64kb."},
+		counts: []string{"events max ", "events.local max ", "failcnt ", "failcnt:"},
+		kind:   CauseHugepages, oom: no, limit: LimitHugetlb, confidence: Suspected,
+		sentence: "The cgroup's limit on huge pages was met before (its counter of refused " +
+			"requests is above 0), whatever the host's pool has free.",
+		next: "Compare hugetlb.SIZE.max (limit_in_bytes in version 1) of the cgroup and of its " +
+			"parents with what the program maps.",
+	},
+	{
+		words: []string{"slub: unable to allocate", "slab: unable to allocate", "vmalloc error"},
+		kind:  CauseRefused, confidence: Shown,
+		sentence: "The kernel refused an allocation of its own; nobody was killed for it. A " +
+			"cgroup's limit on kernel memory, address space or free memory can be the bound.",
+		next: "Look at the lines below it for the cache, its cgroup and the counters of memory.",
+	},
+	{
 		words: []string{"hugetlb: allocating", "map_hugetlb", "hugepages but only",
 			"could not allocate huge"},
 		kind: CauseHugepages, oom: no, limit: LimitHugetlb, confidence: Shown,
@@ -373,6 +391,12 @@ func (p *programRule) fits(msg string) bool {
 		if hasFold(msg, w) {
 			return false
 		}
+	}
+	if len(p.counts) > 0 && !slices.ContainsFunc(p.counts, func(key string) bool {
+		n, ok := intAfter(msg, key)
+		return ok && n > 0
+	}) {
+		return false
 	}
 	if p.kind == CauseMalloc && p.confidence == Unknown { // "out of memory" alone is also prose
 		return p.words[0] != "out of memory" ||

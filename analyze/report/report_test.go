@@ -213,6 +213,7 @@ func TestValue(t *testing.T) {
 		{"waiting_partitions", 1.0, "1 partition"},
 		{"makespan_ns", int64(1500), "1.50 µs"},
 		{"share_of_peak_ratio", 0.7612, "76.1 %"},
+		{"slowdown_ratio", 1.4649, "1.46 times"},
 		{"growth_partitions_per_s", 0.3333, "0.333 /s"},
 		{"overdue_gib_s", 1.2345, "1.23 GiB·s"},
 		{"lost_events", 12345.0, "12,345 events"},

@@ -70,6 +70,8 @@ func fraction(name string, v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return Unknown
+	case name == "slowdown_ratio" || name == "stretch_ratio": // 1 is as before: not a share
+		return strconv.FormatFloat(v, 'f', 2, 64) + " times"
 	case strings.HasSuffix(name, "_ratio"):
 		return units.Percent(v)
 	case name == "rho":
