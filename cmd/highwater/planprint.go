@@ -61,6 +61,9 @@ func (r *planReport) runLength() string {
 	}
 	for i := range r.Rows {
 		if n := r.Rows[i].Jobs; n > 0 {
+			if n == 1 {
+				return "Each setting runs 1 job."
+			}
 			return fmt.Sprintf("Each setting runs %d jobs.", n)
 		}
 	}
