@@ -1,6 +1,9 @@
 package oom
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestPhrases: what a few lines, each said in another way, are about.
 func TestPhrases(t *testing.T) {
@@ -171,5 +174,16 @@ func TestNumbers(t *testing.T) {
 		if got := one(t, c.name).Numbers[c.number]; got != c.want {
 			t.Errorf("%s: %s is %d, want %d", c.name, c.number, got, c.want)
 		}
+	}
+}
+
+// TestExitsInLargeLog: of many lines that say how something exited, the one that was killed is
+// found, with what stands beside it.
+func TestExitsInLargeLog(t *testing.T) {
+	filler := strings.Repeat("2024-04-29T14:55:40Z node-7 runner: job exited with code 0\n", 100_000)
+	r := readText(t, filler+"2024-04-29T14:55:41Z node-7 runner: prover exited with code 137\n"+filler)
+	if len(r.Events) != 1 || r.Events[0].Cause.Kind != CauseKilled ||
+		r.Events[0].Time != "2024-04-29T14:55:41Z" {
+		t.Errorf("%d events: %+v", len(r.Events), r.Events)
 	}
 }

@@ -191,6 +191,14 @@ func (s *scanner) block(w *window, whole int) {
 		if at < 0 {
 			break
 		}
+		end := whole
+		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+			end = at + i
+		}
+		if s.rules.fine(text[at:end]) {
+			pos = end
+			continue
+		}
 		pos = s.lookBack(w, at, s.rules.strongAt(text, at))
 		s.hot = 1
 	}
