@@ -131,8 +131,12 @@ func (g *Growth) say(limit int64) string {
 			"(%s to %s)", units.Bytes(int64(60*g.BytesPerS)), units.Bytes(int64(60*g.BytesPerSLow)),
 			units.Bytes(int64(60*g.BytesPerSHigh)))
 	} else if g.BytesPerSHigh > 0 {
-		text = fmt.Sprintf("the peak hardly depends on the run's length: it grows by 0 to %s a "+
-			"minute of run", units.Bytes(int64(60*g.BytesPerSHigh)))
+		word := "hardly depends"
+		if g.TimeToLimitNS != nil {
+			word = "may depend"
+		}
+		text = fmt.Sprintf("the peak %s on the run's length: it grows by 0 to %s a minute of run", word,
+			units.Bytes(int64(60*g.BytesPerSHigh)))
 	}
 	switch {
 	case g.TimeToLimitNS != nil:

@@ -253,7 +253,7 @@ func (r *Result) explain() {
 		rangeText(row.PeakBytesLow, row.PeakBytesHigh), units.Bytes(r.LimitBytes-*row.PeakBytes),
 		nanosText(row.ProofIntervalNS))
 	if g := row.Growth; g != nil && g.Text != "" && (g.BytesPerSLow > 0 || g.TimeToLimitNS != nil) {
-		r.Answer += " Of this setting " + strings.TrimSuffix(g.Text, ".") +
+		r.Answer += " With it " + strings.TrimSuffix(g.Text, ".") +
 			": say with --jobs or --duration how long you mean to run."
 	}
 	if r.NextUp != nil {
