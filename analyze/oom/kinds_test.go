@@ -177,6 +177,39 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestContainersOfAPod: each container's end has its own reason, limit and time.
+func TestContainersOfAPod(t *testing.T) {
+	r := readText(t, `Containers:
+  prover:
+    State:          Waiting
+      Reason:       CrashLoopBackOff
+    Last State:     Terminated
+      Reason:       Error
+      Exit Code:    137
+      Finished:     Mon, 26 Jan 2026 01:49:41 +0900
+    Limits:
+      memory:  64Gi
+  sidecar:
+    Last State:     Terminated
+      Reason:       OOMKilled
+      Exit Code:    137
+      Finished:     Mon, 26 Jan 2026 02:49:41 +0900
+    Limits:
+      memory:  128Mi
+`)
+	if len(r.Events) != 2 {
+		t.Fatalf("%d events, want 2", len(r.Events))
+	}
+	first, second := r.Events[0], r.Events[1]
+	if first.Cause.Kind != CauseKilled || first.Time != "2026-01-26T01:49:41+09:00" {
+		t.Errorf("prover: %s at %s", first.Cause.Kind, first.Time)
+	}
+	if second.Cause.Kind != CauseContainer || second.Time != "2026-01-26T02:49:41+09:00" {
+		t.Errorf("sidecar: %s at %s", second.Cause.Kind, second.Time)
+	}
+	wantInt(t, "the sidecar's limit", second.Limit.Bytes, 128<<20)
+}
+
 // TestExitsInLargeLog: of many lines that say how something exited, the one that was killed is
 // found, with what stands beside it.
 func TestExitsInLargeLog(t *testing.T) {

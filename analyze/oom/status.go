@@ -150,6 +150,10 @@ var fields = map[string]bool{
 	"pid": true,
 }
 
+// describedExit is the key of an exit code in kubectl describe, where it stands behind the reason; in
+// JSON and YAML it is before it.
+const describedExit = "exit code"
+
 // field splits "Exit Code: 137", `"OOMKilled": true,` and "- name: prover" into a known key and its
 // value.
 func field(msg string) (key, value string, ok bool) {
@@ -175,6 +179,7 @@ type ending struct {
 	monitor       string
 	words         []string
 	lines         int
+	described     bool // the exit code is kubectl describe's
 }
 
 // triggers says whether the ending says more than that a container is described.
@@ -201,7 +206,7 @@ func (s *endings) add(l *line) {
 	if s.cur == nil || l.no-s.cur.last > 150 {
 		s.begin(l)
 	}
-	if l.rule == statusField {
+	if key, _, ok := field(l.msg); l.rule == statusField || ok && key == describedExit {
 		s.field(l)
 		return
 	}
@@ -237,9 +242,13 @@ func (s *endings) field(l *line) {
 		return
 	}
 	switch key {
-	case "exit code", "exitcode":
+	case describedExit, "exitcode":
 		if code, _, ok := cutInt(v); ok && code != 0 {
-			s.again(l, s.cur.exit != nil).exit = &code
+			n := s.again(l, s.cur.exit != nil)
+			n.exit = &code
+			if n.described = key == describedExit; n.described {
+				n.words = append(n.words, strings.TrimSpace(l.msg))
+			}
 		}
 	case "signal":
 		if code, _, ok := cutInt(v); ok {
@@ -250,7 +259,7 @@ func (s *endings) field(l *line) {
 			"true"))
 	case "reason":
 		if strings.EqualFold(v, "OOMKilled") {
-			s.again(l, s.cur.reason != "").reason = v
+			s.again(l, s.cur.reason != "" || s.cur.described && s.cur.exit != nil).reason = v
 		}
 	default:
 		s.detail(key, v)
