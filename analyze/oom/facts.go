@@ -18,7 +18,8 @@ func factLine(t string) bool {
 			return true
 		}
 	}
-	return strings.Contains(t, "free -") || strings.Contains(t, "slot_size ") ||
+	return strings.Contains(t, "(kbytes, -v) ") || strings.HasPrefix(t, "Max address space ") ||
+		strings.Contains(t, "free -") || strings.Contains(t, "slot_size ") ||
 		strings.Contains(t, " Aborted ") ||
 		strings.Contains(t, "mem avail:") || strings.Contains(t, "Mark-") && strings.Contains(t,
 		" -> ") || strings.Contains(t, "--max-old-space-size=") ||
@@ -41,6 +42,14 @@ func (f *facts) read(msg string) {
 		i := strings.Index(t, "free -")
 		f.unit = map[string]int64{"m": 1 << 20, "g": 1 << 30, "k": 1 << 10, "b": 1}[t[i+6:min(i+7,
 			len(t))]]
+	case strings.Contains(t, "(kbytes, -v) "):
+		if n, ok := intAfter(t, "(kbytes, -v) "); ok && n > 0 && n < 1<<50 {
+			f.numbers[addressSpace] = n << 10
+		}
+	case strings.HasPrefix(t, "Max address space "):
+		if n, ok := intAfter(t, "Max address space "); ok && n > 0 {
+			f.numbers[addressSpace] = n
+		}
 	case strings.Contains(t, "slot_size "):
 		if n, ok := intAfter(t, "slot_size "); ok && n > 0 {
 			f.numbers["slot_bytes"] = n
@@ -290,8 +299,19 @@ func (f *facts) program(e *Event) {
 				units.Bytes(committed), units.Bytes(limit)))
 		}
 	}
+	if limit, asked := e.Numbers[addressSpace], e.Numbers["requested_bytes"]; limit > 0 &&
+		asked >= limit && asked < maxMachine && e.Cause.Kind == CauseMalloc {
+		e.OutOfMemory = no
+		e.Cause = Cause{CauseAddressSpace, fmt.Sprintf("Not out of memory: %s asked for is more "+
+			"than the limit on address space, %s (RLIMIT_AS, ulimit -v).", units.Bytes(asked),
+			units.Bytes(limit)), Shown}
+		e.Next = []string{"Raise it: ulimit -v, LimitAS= of the service."}
+	}
 	f.hugepages(e)
 }
+
+// addressSpace is the number of a limit on address space that the text gives.
+const addressSpace = "address_space_limit_bytes"
 
 // hugepages tells an exhausted pool from one that is reserved and not used.
 func (f *facts) hugepages(e *Event) {

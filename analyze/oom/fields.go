@@ -38,6 +38,9 @@ func readInvoke(msg string) invocation {
 // commOf is the name that ends a text. A name may hold blanks, colons and brackets, so that only
 // its greatest length tells it from a prefix that was not understood.
 func commOf(s string) string {
+	if i := strings.LastIndex(s, "kernel: "); i >= 0 { // behind a date that was not understood
+		s = s[i+len("kernel: "):]
+	}
 	s = strings.TrimSpace(s)
 	for len(s) > maxComm {
 		i := strings.IndexAny(s, " \t")

@@ -26,6 +26,16 @@ func TestPhrases(t *testing.T) {
 		{"mmap: Cannot allocate memory\nhugetlb.1GB.events max 0\n", LimitUnknown, CauseMalloc},
 		{"[99.0] SLUB: Unable to allocate memory on node -1, gfp=0xcc0(GFP_KERNEL)\n",
 			LimitUnknown, CauseRefused},
+		{"max locked memory  (kbytes, -l) 65536\nvirtual memory  (kbytes, -v) 33554432\n" +
+			"memory allocation of 42949672960 bytes failed\n", LimitUnknown, CauseAddressSpace},
+		{"virtual memory  (kbytes, -v) unlimited\nmemory allocation of 42949672960 bytes failed\n",
+			LimitUnknown, CauseMalloc},
+		{"ContainerStateTerminated{ExitCode:137,Signal:0,Reason:OOMKilled,StartedAt:2024-05-01 " +
+			"10:00:00 +0000 UTC}\n", LimitMemcg, CauseContainer},
+		{"System.OutOfMemoryException: Array dimensions exceeded supported range.\n",
+			LimitUnknown, CauseArrayLimit},
+		{"cudaHostRegister(0x7f00, 549755813888) returned 2: out of memory\n", LimitUnknown,
+			CausePinned},
 		{"Feb 10 04:02:01 db kernel: Out of memory: Kill process 1200 (httpd) score 300 or " +
 			"sacrifice child\nFeb 10 04:02:01 db kernel: Killed process 1255 (php-cgi) " +
 			"total-vm:400000kB, anon-rss:300000kB, file-rss:120kB\n", LimitHost, CauseUnknown},
@@ -53,6 +63,7 @@ func TestStamps(t *testing.T) {
 		{"[Mon Apr 29 02:55:41 PM 2024] ", "2024-04-29T14:55:41", "local"},
 		{"<3>1 2024-04-29T14:55:41.678Z node-7 kernel - - - ", "2024-04-29T14:55:41.678Z", "zoned"},
 		{"/var/log/kern.log.1:Apr 29 14:55:41 node-7 kernel: ", "Apr 29 14:55:41", "partial"},
+		{"04/29/2024 14:55:41 node-7 kernel: ", "", ""},
 		{"kern.log-12-2024-04-29T14:55:41Z node-7 kernel: ", "2024-04-29T14:55:41Z", "zoned"},
 	} {
 		e := readText(t, c.prefix+"runc:[2:INIT] invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), "+

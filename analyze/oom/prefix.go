@@ -134,7 +134,10 @@ func stripListNumber(_ *head, s string) string {
 // without blanks, and behind it a line that begins with its time.
 func stripGrep(_ *head, s string) string {
 	for i := 0; i < len(s) && i < 160 && s[i] > ' '; i++ {
-		if c := s[i]; c != ':' && c != '-' || i == 0 {
+		switch c := s[i]; {
+		case strings.IndexByte("{}(),;=\"'[]<>|", c) >= 0:
+			return s
+		case c != ':' && c != '-' || i == 0:
 			continue
 		}
 		rest := s[i+1:]

@@ -81,6 +81,13 @@ var programRules = []programRule{
 		next: "Split the array.",
 	},
 	{
+		words: []string{"array dimensions exceeded supported range"},
+		kind:  CauseArrayLimit, oom: no, confidence: Shown,
+		sentence: "Not out of memory: .NET's limit on the size of one array was met. More RAM " +
+			"does not help.",
+		next: "Split the array, or allow larger ones (gcAllowVeryLargeObjects).",
+	},
+	{
 		words: []string{"array buffer allocation failed"},
 		kind:  CauseMalloc, confidence: Unknown,
 		sentence: "An ArrayBuffer could not be allocated: it is outside V8's heap, so that " +
@@ -239,7 +246,7 @@ var programRules = []programRule{
 		read: nil,
 	},
 	{
-		words: []string{"rlimit_as", "address space limit", "virtual memory exhausted",
+		words: []string{"rlimit_as", "rlimit_data", "address space limit", "virtual memory exhausted",
 			"ulimit -v"},
 		kind: CauseAddressSpace, oom: no, confidence: Suspected,
 		sentence: "The limit on address space was met (RLIMIT_AS, ulimit -v), or the allocation " +
@@ -431,6 +438,9 @@ func readRequested(e *Event, msg string) {
 	n := sizeIn(msg, "allocation of ", "malloc() of size ", "request of size ", "cannot allocate ",
 		"unable to allocate ", "failed to map ", "requested ", "failed to allocate ", "reserve ",
 		"allocate ", "size ", "for ")
+	if n == nil {
+		n = largestArgument(msg)
+	}
 	if n == nil || e.Numbers["requested_bytes"] > 0 {
 		return
 	}
@@ -442,6 +452,23 @@ func readRequested(e *Event, msg string) {
 				"address, so it was computed wrong. More RAM does not help."}
 		e.Next = []string{"Report it as a bug, with the input that leads there."}
 	}
+}
+
+// largestArgument is the largest number between a call's brackets, as in "mmap(NULL, 8589934592, …)"
+// or "cudaHostRegister(0x7f00, 549755813888)"; nil where none is of a mebibyte or more.
+func largestArgument(msg string) (n *int64) {
+	open := strings.IndexByte(msg, '(')
+	end := strings.IndexByte(msg[open+1:], ')')
+	if open < 1 || end < 0 {
+		return nil
+	}
+	for arg := range strings.SplitSeq(msg[open+1:open+1+end], ",") {
+		d, rest, ok := cutDigits(strings.TrimSpace(arg), 1, 18)
+		if v := atoi(d); ok && rest == "" && v >= 1<<20 && (n == nil || v > *n) {
+			n = &v
+		}
+	}
+	return n
 }
 
 // sizeIn is the size behind the first of keys that has one.

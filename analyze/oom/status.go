@@ -80,7 +80,7 @@ func ended(rule int, msg string) bool {
 		return shellKilled(msg)
 	case statusField:
 		_, _, ok := field(msg)
-		return ok || hasFold(msg, "OOMKilled")
+		return ok || hasFold(msg, "OOMKilled") && !strings.Contains(msg, "{{") // a template
 	case statusCounter:
 		n, ok := intAfter(msg, "oom_kill ")
 		return ok && n > 0
