@@ -46,6 +46,11 @@ func (a *assembler) add(l *line) {
 			cur = only
 		}
 	}
+	if o := a.open[""]; cur == nil && o != nil && o.last.kind == noStamp && l.no-o.lastNo < 16 {
+		cur = o // the first line lost its prefix, as where a text was cut in it
+		delete(a.open, "")
+		a.open[l.head.host] = cur
+	}
 	if cur == nil || cur.endsBefore(l) {
 		a.close(cur)
 		cur = newRaw(l, a.input)

@@ -221,6 +221,22 @@ func TestContainersOfAPod(t *testing.T) {
 	wantInt(t, "the sidecar's limit", second.Limit.Bytes, 128<<20)
 }
 
+// TestFirstLineCut: a report whose first line lost its stamp is one event still.
+func TestFirstLineCut(t *testing.T) {
+	for _, c := range []struct{ name, prefix string }{
+		{"A01-global-6.11-full.dmesg", "] "}, {"memcg-v2-stats-6.8.log", "kernel: "},
+		{"A06-k8s-memcg-v2-oom-group.dmesg", "] Thread"},
+	} {
+		name, text := c.name, readCase(t, c.name)
+		whole := readText(t, text).Events[0]
+		r := readText(t, text[strings.Index(text, c.prefix)+2:])
+		if len(r.Events) != 1 || r.Events[0].Limit.Kind != whole.Limit.Kind ||
+			r.Events[0].Invoker == nil || r.Events[0].Invoker.Comm != whole.Invoker.Comm {
+			t.Errorf("%s: %d events: %+v", name, len(r.Events), r.Events[0].Invoker)
+		}
+	}
+}
+
 // TestExitsInLargeLog: of many lines that say how something exited, the one that was killed is
 // found, with what stands beside it.
 func TestExitsInLargeLog(t *testing.T) {

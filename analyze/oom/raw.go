@@ -92,7 +92,7 @@ const maxRows = 1 << 15
 
 func newRaw(l *line, input string) *raw {
 	return &raw{
-		first: l.head.stamp, killedAt: unstamped, host: l.head.host, input: input, firstNo: l.no,
+		first: l.head.stamp, last: l.head.stamp, killedAt: unstamped, host: l.head.host, input: input, firstNo: l.no,
 		stats: map[string]int64{}, counters: map[string]int64{}, paths: map[string]bool{},
 	}
 }
