@@ -75,6 +75,11 @@ func (j *judgement) notes() {
 		note("Host is what \"Out of memory:\" usually means; a cpuset or memory policy is not " +
 			"excluded without the line oom-kill:constraint=…")
 	}
+	if j.Event.Limit.Kind == LimitHost && j.constraint == nil && j.raw.invoke != nil && j.mems == "" &&
+		len(j.kills) == 0 && j.noVictim == "" && j.failed == "" {
+		note("The report is cut before the line oom-kill:constraint=…: the host fits, and a cpuset " +
+			"or memory policy is not excluded.")
+	}
 	j.noteSwap(note)
 }
 
