@@ -23,8 +23,11 @@ require (
 	go.opentelemetry.io/otel/trace v1.47.0 // span interfaces
 	go.opentelemetry.io/proto/otlp v1.11.1 // tests: a loopback collector
 	go.uber.org/goleak v1.3.0 // tests: goroutine leaks
+	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // statistics of diff: benchmath, the code of benchstat
 	golang.org/x/sys v0.50.0 // mmap, flock, fallocate, clocks, rusage
 	golang.org/x/term v0.46.0 // is it a terminal, and how wide
+	gonum.org/v1/gonum v0.17.0 // distributions and quantiles
+	gonum.org/v1/plot v0.17.0 // charts as PNG and SVG
 	google.golang.org/grpc v1.85.0 // tests: the loopback collector; OTLP transport
 	google.golang.org/protobuf v1.36.12 // tests: decoding what the collector got
 	pgregory.net/rapid v1.3.0 // tests: properties
@@ -69,12 +72,9 @@ require (
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/image v0.46.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/tools v0.50.0 // indirect
-	gonum.org/v1/gonum v0.17.0 // indirect
-	gonum.org/v1/plot v0.17.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 )
