@@ -333,3 +333,18 @@ func TestBusyMachineIsSaid(t *testing.T) {
 		t.Errorf("a time by the default floor on a quiet machine is %s", v)
 	}
 }
+
+// TestSmallClassIsNoVerdictOfOneRun: that a class of a hundredth of the peak doubles is chance,
+// where there is one run a side and no history; of a large class it is not.
+func TestSmallClassIsNoVerdictOfOneRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		aux  int64
+		want string
+	}{"small": {4 << 10, Inconclusive}, "large": {1 << 20, Regression}} {
+		of := func(bytes int64) func(*shop) { return func(s *shop) { s.auxBytes = bytes } }
+		d := mustCompare(t, side(t, "base", 1, 1, of(c.aux)), side(t, "new", 2, 1, of(2*c.aux)), Options{})
+		if v := verdictOf(d, ClassPeak, "aux"); v != c.want {
+			t.Errorf("a %s class that doubles is %s, want %s", name, v, c.want)
+		}
+	}
+}

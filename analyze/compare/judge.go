@@ -17,6 +17,7 @@ type judge struct {
 	floors     map[Metric]float64
 	busy       bool    // a run shared its machine with other programs
 	heldGiBSec float64 // what jobs held in all of the base, for the default floor
+	liveBytes  float64 // peak live of the base, likewise
 }
 
 func newJudge(base, next []*Run, opts Options) *judge {
@@ -36,15 +37,16 @@ func (j *judge) prepareFloors() {
 	for _, r := range slices.Concat(j.base, j.next) {
 		j.busy = j.busy || r.busy()
 	}
-	held := make([]float64, len(j.base))
+	held, live := make([]float64, len(j.base)), make([]float64, len(j.base))
 	for i, r := range j.base {
+		live[i] = r.Values[Metric{PeakLive, ""}]
 		for _, m := range commonMetrics([]*Run{r}) { // sorted: one sum, whatever the map's order
 			if m.Name == ClassArea {
 				held[i] += r.Values[m]
 			}
 		}
 	}
-	j.heldGiBSec = median(held)
+	j.heldGiBSec, j.liveBytes = median(held), median(live)
 }
 
 // rows judges all outcomes, or all explanations.
@@ -146,13 +148,14 @@ const (
 	// preemptionNS is how long a thread may be kept from running: what a single run's time may be
 	// off by, however short it is.
 	preemptionNS = 10e6
-	// heldNoise is the share of all bytes times time that a class may be off by.
-	heldNoise = 0.01
+	// classNoise is the share of all bytes, and of all bytes times time, that a class may be off by:
+	// whether a second small buffer of its kind is alive at once is chance.
+	classNoise = 0.01
 )
 
 // floor is the noise floor of a row. The default one is relative, and adds for a time a preemption,
-// for a class's bytes times time a share of those of all: short stages and small classes vary by
-// more than themselves.
+// for a class's bytes, and its bytes times time, a share of those of all: short stages and small
+// classes vary by more than themselves.
 func (j *judge) floor(r *Row) float64 {
 	if v, ok := j.floors[r.Metric]; ok {
 		return v
@@ -165,7 +168,9 @@ func (j *judge) floor(r *Row) float64 {
 	case ProofInterval, StageTime, StageCPU, OpTime, KernelTime, CopyTime, ClassLifetime, QueueWait:
 		floor += preemptionNS / *r.BaseMedian
 	case ClassArea:
-		floor += heldNoise * j.heldGiBSec / *r.BaseMedian
+		floor += classNoise * j.heldGiBSec / *r.BaseMedian
+	case ClassPeak:
+		floor += classNoise * j.liveBytes / *r.BaseMedian
 	}
 	return floor
 }
