@@ -160,7 +160,7 @@ func (j *Journal) Close() error {
 	j.counter(ctrClosed).Store(1)
 	err := j.release()
 	j.opts.OnMapped(0)
-	return errors.Join(err, j.lock.Close())
+	return errors.Join(err, unlock(j.lock))
 }
 
 // release unmaps everything. No shard can be had any more; the words' lock keeps off the last user

@@ -76,6 +76,9 @@ func TestDamage(t *testing.T) {
 		"a head of another file": {func(t *testing.T, dir string) {
 			edit(t, second(dir), func(b []byte) []byte { copy(b, "GIF89a"); return b })
 		}, [2]int{240, 252}, "not a journal segment", 0},
+		"a head without its magic": {func(t *testing.T, dir string) {
+			edit(t, second(dir), func(b []byte) []byte { clear(b[:8]); return b })
+		}, [2]int{240, 252}, "not a journal segment", 0},
 		"a head with a flipped bit": {func(t *testing.T, dir string) {
 			edit(t, second(dir), func(b []byte) []byte { b[offNonce] ^= 1; return b })
 		}, [2]int{240, 252}, "head fails its checksum", 0},
@@ -145,7 +148,7 @@ func within(t *testing.T, f func()) {
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("reading it hangs")
 	}
 }

@@ -39,36 +39,22 @@ func (r *Reader) findSegments() error {
 	if err != nil {
 		return fmt.Errorf("read journal folder: %w", err)
 	}
-	first := true
-	unborn := []string{} // segments whose head was not written yet when the writer was killed, or is not now
+	var unborn []string // their head was not written when the writer was killed, or is not yet
 	for _, d := range names {
 		if d.IsDir() || !strings.HasSuffix(d.Name(), ".seg") {
 			continue
 		}
 		path := filepath.Join(r.dir, d.Name())
-		h, page, size, err := readHead(path)
-		if errors.Is(err, errUnborn) {
+		switch err := r.addSegment(path); {
+		case errors.Is(err, errUnborn):
 			unborn = append(unborn, path)
-			continue
+		case r.live && errors.Is(err, fs.ErrNotExist):
+			// There was no space for it, or the writer has closed before it was used.
+		case err != nil:
+			return err
 		}
-		if err == nil && !first && (h.nonce != r.head.nonce || h.Source != r.head.Source) {
-			err = &DamageError{File: path, What: "segment of another journal"}
-		}
-		if err != nil {
-			if err := r.skipFile(size, err); err != nil {
-				return err
-			}
-			continue
-		}
-		if first {
-			r.head, first = h, false
-		}
-		if h.number == 0 {
-			r.takeCounters(decodeCounters(page))
-		}
-		r.segments = append(r.segments, segmentFile{path: path, number: h.number, size: size})
 	}
-	if first {
+	if len(r.segments) == 0 {
 		return r.nothing()
 	}
 	slices.SortFunc(r.segments, func(a, b segmentFile) int { return cmp.Compare(a.number, b.number) })
@@ -81,7 +67,27 @@ func (r *Reader) findSegments() error {
 	return nil
 }
 
-// errUnborn is a segment file whose head is still empty.
+// addSegment checks the head of a file and lists it. One that is damaged is counted, and no error.
+func (r *Reader) addSegment(path string) error {
+	h, page, size, err := readHead(path)
+	first := len(r.segments) == 0
+	if err == nil && !first && (h.nonce != r.head.nonce || h.Source != r.head.Source) {
+		err = &DamageError{File: path, What: "segment of another journal"}
+	}
+	if err != nil {
+		return r.skipFile(size, err)
+	}
+	if first {
+		r.head = h
+	}
+	if h.number == 0 {
+		r.takeCounters(decodeCounters(page))
+	}
+	r.segments = append(r.segments, segmentFile{path: path, number: h.number, size: size})
+	return nil
+}
+
+// errUnborn is a segment file whose head is not finished.
 var errUnborn = errors.New("segment without a head")
 
 // skipFile counts a file without a usable head; an error of the operating system is given back.
@@ -97,6 +103,9 @@ func (r *Reader) skipFile(size int64, err error) error {
 }
 
 func (r *Reader) nothing() error {
+	if r.live && len(r.ledger.Damage) == 0 {
+		return fmt.Errorf("journal %s has no segment yet: %w", r.dir, fs.ErrNotExist)
+	}
 	if len(r.ledger.Damage) == 0 {
 		return &DamageError{File: r.dir, What: "no journal segment in this folder"}
 	}
@@ -140,7 +149,7 @@ func readHead(path string) (h segmentHeader, page []byte, size int64, err error)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return h, nil, size, fmt.Errorf("read journal segment: %w", err)
 	}
-	if bytes.Equal(page[:n], zeroBlock[:n]) {
+	if unborn(f, page[:n]) {
 		return h, nil, size, errUnborn
 	}
 	h, err = decodeHeader(page[:n])
@@ -148,6 +157,21 @@ func readHead(path string) (h segmentHeader, page []byte, size int64, err error)
 		return h, nil, size, &DamageError{File: path, What: err.Error()}
 	}
 	return h, page, min(size, h.segBytes), nil
+}
+
+// unborn tells whether a segment's head is still to be written or only begun: its magic comes last. A head
+// without magic behind which records stand is damaged.
+func unborn(f *os.File, page []byte) bool {
+	start := page[:min(len(page), len(magic))]
+	if !bytes.Equal(start, zeroBlock[:len(start)]) {
+		return false
+	}
+	if bytes.Equal(page, zeroBlock[:len(page)]) {
+		return true
+	}
+	var block [BlockBytes]byte // the first: it is the first to be written to
+	n, err := f.ReadAt(block[:], headerBytes)
+	return (err == nil || errors.Is(err, io.EOF)) && bytes.Equal(block[:n], zeroBlock[:n])
 }
 
 // takeCounters turns the counters in the first segment's head into losses. KindLoss records take

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Layout of a segment's head, one page. Everything up to headerSum is fixed at creation and under
@@ -46,7 +48,16 @@ type segmentHeader struct {
 	segBytes int64
 }
 
+// encode writes the head into page, which is 8-byte aligned. The magic comes last, in one store: whoever
+// reads before that, or after a kill, finds a segment without a head and not half of one.
 func (h *segmentHeader) encode(page []byte) {
+	var whole [headerSum + 8]byte
+	h.put(whole[:])
+	copy(page[len(magic):], whole[len(magic):])
+	(*atomic.Uint64)(unsafe.Pointer(&page[0])).Store(binary.NativeEndian.Uint64(whole[:]))
+}
+
+func (h *segmentHeader) put(page []byte) {
 	le := binary.LittleEndian
 	copy(page, magic[:])
 	le.PutUint32(page[offVersion:], version)

@@ -135,7 +135,7 @@ func (j *Journal) open() (err error) {
 		j.page, err = mapHead(s.path)
 	}
 	if err != nil {
-		j.lock.Close()
+		_ = unlock(j.lock)
 		return fmt.Errorf("create journal %s: %w", j.dir, err)
 	}
 	prefault(s.data)
@@ -178,8 +178,8 @@ type Stats struct {
 	LastError   error // why the last segment could not be had; nil when it could
 }
 
-// Stats counts, also after Close. Of a writer that is busy just now, Events lacks what stands in
-// its last block.
+// Stats counts, also after Close. Of a writer that is busy just now, with an append or with the
+// background's look at its block, Events lacks what stands in its last block.
 func (j *Journal) Stats() Stats {
 	events := int64(0)
 	for i := range j.shards { // before mu, which the holder of a shard may wait for

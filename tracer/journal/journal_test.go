@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
+	"highwater/internal/leak"
 )
 
 func TestMain(m *testing.M) {
 	if childMain() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leak.Main(m, nil)
 }
 
 func create(t testing.TB, opts Options) *Journal {
@@ -65,7 +65,9 @@ func readAll(t testing.TB, dir string) contents {
 }
 
 func TestRoundTrip(t *testing.T) {
-	j := create(t, Options{Base: 3, AnchorUnix: 77, Writers: 2, SegmentBytes: minSegmentBytes})
+	// One writer: entries are in order within a writer only, and a goroutine that is moved to another
+	// thread or whose stack moves goes on in another writer.
+	j := create(t, Options{Base: 3, AnchorUnix: 77, Writers: 1, SegmentBytes: minSegmentBytes})
 	class := j.Word("pinned_pool")
 	want := Record{
 		Kind: KindBuffer, Event: BufferAlloc, Space: 2, TimeNS: -5, X: 1 << 40, Y: -1 << 63, ID: 1<<32 - 1, Parent: 2, Span: 3,
@@ -140,7 +142,9 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if st := j.Stats(); st.Events != writers*each || st.Lost != 0 {
+	// The background may be looking at a writer's block just now: its last events are counted later.
+	eventually(t, "all events are counted", func() bool { return j.Stats().Events == writers*each })
+	if st := j.Stats(); st.Lost != 0 {
 		t.Errorf("stats %+v", st)
 	}
 	if err := j.Close(); err != nil {

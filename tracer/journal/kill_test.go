@@ -53,12 +53,17 @@ func child(dir string) error {
 		wg.Go(func() { childWrite(j, w, &witness[w]) })
 	}
 	wg.Wait()
-	return nil
+	for { // for the kill
+		_ = unix.Pause()
+	}
 }
+
+// childEvents is how many events a writer makes: a parent that gets no CPU for seconds finds no full disk.
+const childEvents = 50_000
 
 func childWrite(j *Journal, w int, acknowledged *atomic.Uint64) {
 	ext := make([]byte, 200)
-	for i := uint64(0); ; i++ {
+	for i := range uint64(childEvents) {
 		r := Record{Kind: KindQueue, TimeNS: j.Now(), ID: uint32(w), X: int64(i), Word0: j.Word(fmt.Sprint("word", i%500))}
 		ok := false
 		if i%4 == 0 {
@@ -98,9 +103,12 @@ func TestKill(t *testing.T) {
 	torn, events := int64(0), 0
 	for round := range 12 {
 		dir := t.TempDir()
-		killChild(t, dir, rng.Uint64N(100_000))
+		killChild(t, dir, rng.Uint64N(childWriters*childEvents/4))
 		c := readAll(t, filepath.Join(dir, "journal", "child"))
 		checkKilled(t, round, dir, c)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
 		torn += c.ledger.Torn
 		events += len(c.entries)
 	}
@@ -123,6 +131,10 @@ func killChild(t *testing.T, dir string, events uint64) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // where the test ends early
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("child says %q, %v", line, err)
 	}

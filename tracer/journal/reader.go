@@ -124,20 +124,38 @@ type segmentFile struct {
 }
 
 // OpenReader opens the journal folder DIR.hw/journal/SOURCE. It fails when no segment in it can be
-// used.
+// used; where its writer lives and has made none yet, errors.Is(err, fs.ErrNotExist).
 func OpenReader(dir string) (*Reader, error) {
+	closed := false // known before the segments were listed: the list has all of them then
+	for try := 0; ; try++ {
+		r, err := openOnce(dir)
+		if r == nil {
+			return nil, err
+		}
+		// Under a living writer a list may be half old and half new: look again. Damage stays.
+		again := err != nil || len(r.ledger.Damage) > 0
+		if r.live && (again && try < 3 || r.ledger.Clean && !closed) {
+			closed = r.ledger.Clean
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+}
+
+// openOnce lists the segments. The reader is nil where nothing is known of the folder.
+func openOnce(dir string) (*Reader, error) {
+	live, err := Locked(dir)
+	if err != nil {
+		return nil, err
+	}
 	r := &Reader{
-		dir: dir, seg: -1, next: map[uint32]int64{},
+		dir: dir, live: live, seg: -1, next: map[uint32]int64{},
 		words: []word{{known: true}},
 	}
-	var err error
-	if r.live, err = Locked(dir); err != nil {
-		return nil, err
-	}
-	if err := r.findSegments(); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.findSegments()
 }
 
 // Header says whose journal it is.
