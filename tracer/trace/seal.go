@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +44,9 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 		return alreadySealed(dir, m)
 	}
 	if !hasJournal(dir) {
+		if now := sealedNow(dir); now != nil {
+			return alreadySealed(dir, now)
+		}
 		if err == nil {
 			err = fileError(dir, "the trace is not sealed and has no journal",
 				"there is nothing to recover: record the run again", nil)
@@ -57,6 +61,13 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 		return nil, lockErr
 	}
 	defer unlock()
+	m, err = ReadManifest(dir) // another process may have changed it, or sealed, before we had the lock
+	switch {
+	case err == nil && m.SealedBy != "":
+		return alreadySealed(dir, m)
+	case err != nil && !recovery:
+		return nil, err
+	}
 	rec, serr := sealJournal(dir, m, opts)
 	if serr == nil && err != nil {
 		rec.Warnings = append(rec.Warnings, fmt.Sprintf("the manifest could not be read and was "+
@@ -66,34 +77,73 @@ func seal(dir string, opts SealOptions, recovery bool) (*Recovery, error) {
 	return rec, serr
 }
 
-// lockForSealing refuses while a writer or another sealer lives.
+// lockForSealing refuses while a writer or another sealer lives, and keeps recorders from changing the
+// manifest.
 func lockForSealing(dir string) (unlock func(), err error) {
-	f, err := os.Open(journalDir(dir))
+	sealing, err := lockFolder(journalDir(dir), 0)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%s is being sealed by another process: %w", dir, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s is being sealed by another process: %w", dir, err)
+	err = noneLiving(dir)
+	var manifest func()
+	if err == nil {
+		// A source that has just closed its journal may still write what recording cost.
+		manifest, err = lockFolder(dir, 10*time.Second)
 	}
+	if err != nil {
+		sealing()
+		return nil, err
+	}
+	return func() { manifest(); sealing() }, nil
+}
+
+// lockFolder takes a folder's lock, that of a trace as tracer.Recorder does, and waits for it that long.
+func lockFolder(dir string, patience time.Duration) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return func() {
+		// Closing alone leaves the lock to a child that this process is just starting, until that
+		// child calls exec.
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+		f.Close()
+	}, nil
+}
+
+// noneLiving is ErrLiving while a source is being written.
+func noneLiving(dir string) error {
 	entries, err := os.ReadDir(journalDir(dir))
+	if err != nil {
+		return err
+	}
 	for _, e := range entries {
-		living := false
-		if err == nil && e.IsDir() {
-			living, err = journal.Locked(filepath.Join(journalDir(dir), e.Name()))
+		if !e.IsDir() {
+			continue
+		}
+		living, err := journal.Locked(filepath.Join(journalDir(dir), e.Name()))
+		if err != nil {
+			return err
 		}
 		if living {
-			f.Close()
-			return nil,
-				fmt.Errorf("%s, source %s: %w: wait for it to end, or end it, and try again", dir,
-					e.Name(), ErrLiving)
+			return fmt.Errorf("%s, source %s: %w: wait for it to end, or end it, and try again", dir,
+				e.Name(), ErrLiving)
 		}
 	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return func() { f.Close() }, nil
+	return nil
 }
 
 func sealJournal(dir string, m *Manifest, opts SealOptions) (*Recovery, error) {

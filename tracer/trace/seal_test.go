@@ -424,21 +424,27 @@ func TestRecoverDamage(t *testing.T) {
 	}
 }
 
-// inFullBlock is the offset of a record amid a full block: which blocks are full depends on which writers the
-// goroutine met. A damaged last record of a block could as well be one that a kill cut short.
+// inFullBlock is the offset of a queue event amid a full block: which blocks are full, and what stands where in
+// them, depends on which writers the goroutine met. A damaged last record of a block could as well be one that
+// a kill cut short, and a damaged word would cost no event.
 func inFullBlock(t *testing.T, path string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const head, block = 4096, journal.BlockBytes
+	const head, block, kind = 4096, journal.BlockBytes, 4
 	for at := head; at+block <= len(text); at += block {
-		if last := text[at+block-journal.RecordBytes : at+block]; !allZero(last) {
-			return int64(at + 5*journal.RecordBytes)
+		if last := text[at+block-journal.RecordBytes : at+block]; allZero(last) {
+			continue
+		}
+		for rec := at; rec < at+block/2; rec += journal.RecordBytes {
+			if text[rec+kind] == byte(journal.KindQueue) {
+				return int64(rec)
+			}
 		}
 	}
-	t.Fatal("no full block")
+	t.Fatal("no queue event in a full block")
 	return 0
 }
 

@@ -40,6 +40,9 @@ func Open(dir string) (*Trace, error) {
 		return openSealed(dir, m)
 	}
 	if !hasJournal(dir) {
+		if now := sealedNow(dir); now != nil {
+			return openSealed(dir, now)
+		}
 		if err == nil {
 			err = fileError(dir, "the trace is not sealed and its journal is gone",
 				"record the run again", nil)
