@@ -49,7 +49,8 @@ type Exporter struct {
 	done     chan struct{} // closed when the goroutine has left
 	cancel   context.CancelFunc
 	stopOnce sync.Once
-	ended    atomic.Bool
+	ended    atomic.Bool // Shutdown has begun
+	left     atomic.Bool // the goroutine has left
 
 	mu      sync.Mutex
 	lastErr error
@@ -94,6 +95,9 @@ func (e *Exporter) OnEnd(s sdktrace.ReadOnlySpan) {
 	case e.queue <- s:
 	default:
 		e.drop(1, nil)
+	}
+	if e.left.Load() { // shut down in between: nobody takes from the queue any more
+		e.countLeft()
 	}
 }
 
@@ -201,6 +205,7 @@ func (e *Exporter) Shutdown(ctx context.Context) error {
 			err = fmt.Errorf("shut down span exporter: %w", err)
 		}
 		<-e.done // the batch under way sees its context end
+		e.left.Store(true)
 		e.countLeft()
 	})
 	return err

@@ -4,10 +4,13 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,13 +20,18 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
+
+	"highwater/internal/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m, nil) }
+
+// patience is for machines that stand still for a while: only what hangs waits so long.
+const patience = 3 * time.Minute
 
 // received is what a collector in this process got.
 type received struct {
@@ -91,12 +99,10 @@ func (g grpcCollector) Export(ctx context.Context, req *collector.ExportTraceSer
 
 // clearEnv keeps the tests apart from what the machine has set.
 func clearEnv(t *testing.T) {
-	for _, k := range []string{
-		"OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-		"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
-		"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_COMPRESSION",
-	} {
-		t.Setenv(k, "")
+	for _, kv := range os.Environ() {
+		if k, _, _ := strings.Cut(kv, "="); strings.HasPrefix(k, "OTEL_") {
+			t.Setenv(k, "")
+		}
 	}
 }
 
@@ -128,12 +134,16 @@ func listenHTTP(t *testing.T, h http.Handler) string {
 func runSpans(t *testing.T, e *Exporter, n int) {
 	t.Helper()
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(e), sdktrace.WithResource(Resource()))
+	endSpans(p, n)
+	_ = p.Shutdown(context.Background()) // what it says stands in Stats too
+}
+
+func endSpans(p *sdktrace.TracerProvider, n int) {
 	for range n {
 		_, s := p.Tracer("test").Start(context.Background(), "prove_start")
 		s.SetAttributes(attribute.Int("prover.job.id", 1))
 		s.End()
 	}
-	_ = p.Shutdown(context.Background()) // what it says stands in Stats too
 }
 
 func TestDelivers(t *testing.T) {
@@ -152,14 +162,19 @@ func TestDelivers(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", c.compression)
 			t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
 			t.Setenv("OTEL_SERVICE_NAME", "my-prover")
+			t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", strconv.FormatInt(patience.Milliseconds(), 10))
+			t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", strconv.FormatInt(patience.Milliseconds(), 10))
 			e, err := FromEnv()
 			if err != nil {
 				t.Fatal(err)
 			}
+			e.opts.DrainTimeout = patience
 			const n = 1500 // several batches
 			runSpans(t, e, n)
+			got.mu.Lock()
+			defer got.mu.Unlock()
 			if got.spans["prove_start"] != n || !got.services["my-prover"] || got.header != "secret" {
-				t.Errorf("collector has %+v", got)
+				t.Errorf("collector has %v of %v, header %q", got.spans, got.services, got.header)
 			}
 			want := Stats{Endpoint: endpoint, Spans: n, Delivered: n}
 			if s := e.Stats(); s != want {
@@ -239,18 +254,30 @@ func TestLibraryErrors(t *testing.T) {
 	}
 }
 
+// nobody is an address on which nobody listens: the socket that has it only keeps others from it.
+func nobody(t *testing.T) string {
+	t.Helper()
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.CloseOnExec(s)
+	t.Cleanup(func() { unix.Close(s) })
+	if err := unix.Bind(s, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+}
+
 // TestUndeliverable wants every span counted as dropped, with the reason, when the collector
 // refuses, is not there, or never answers; and Shutdown to come back (a hang would end the test by
 // its deadline).
 func TestUndeliverable(t *testing.T) {
-	gone := func(t *testing.T) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		return "http://" + l.Addr().String()
-	}
+	gone := func(t *testing.T) string { return "http://" + nobody(t) }
 	refuses := func(t *testing.T) string {
 		return listenHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no thanks", http.StatusForbidden) }))
 	}
@@ -315,17 +342,11 @@ func (s *stuckSink) Shutdown(context.Context) error { return nil }
 // returns at once.
 func TestQueueIsBounded(t *testing.T) {
 	sink := &stuckSink{entered: make(chan struct{}, 1000), letGo: make(chan struct{})}
-	e := New(sink, Options{QueueSize: 10, BatchSize: 1})
+	e := New(sink, Options{QueueSize: 10, BatchSize: 1, ExportTimeout: patience, DrainTimeout: patience})
 	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(e))
-	end := func(n int) {
-		for range n {
-			_, s := p.Tracer("test").Start(context.Background(), "x")
-			s.End()
-		}
-	}
-	end(1)
-	<-sink.entered // the sender is stuck with this one
-	end(50)        // would deadlock here if OnEnd waited
+	endSpans(p, 1)
+	<-sink.entered  // the sender is stuck with this one
+	endSpans(p, 50) // would deadlock here if OnEnd waited
 	if s := e.Stats(); s.Spans != 51 || s.Dropped != 40 || !strings.Contains(s.LastError, "queue of 10 spans is full") {
 		t.Errorf("stats %+v", s)
 	}
@@ -345,11 +366,39 @@ func TestQueueIsBounded(t *testing.T) {
 func TestShutdownIsBounded(t *testing.T) {
 	sink := &stuckSink{entered: make(chan struct{}, 1000), letGo: make(chan struct{})}
 	e := New(sink, Options{QueueSize: 100, BatchSize: 2, DrainTimeout: 20 * time.Millisecond, ExportTimeout: time.Hour})
-	runSpans(t, e, 30) // returns although the sink never does by itself
+	p := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(e))
+	endSpans(p, 30)
+	<-sink.entered                       // the first batch is under way: it is what gets cancelled
+	_ = p.Shutdown(context.Background()) // returns although the sink never does by itself
 	if s := e.Stats(); s.Dropped != 30 || s.Delivered != 0 || !strings.Contains(s.LastError, context.Canceled.Error()) {
 		t.Errorf("stats %+v", s)
 	}
 	if err := errors.Join(e.Shutdown(context.Background()), e.ForceFlush(context.Background())); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestEndBesideShutdown: a span that ends while the exporter is shut down is delivered or counted as dropped,
+// whichever comes first.
+func TestEndBesideShutdown(t *testing.T) {
+	for range 200 {
+		sink := &stuckSink{entered: make(chan struct{}, 1000), letGo: make(chan struct{})}
+		close(sink.letGo)
+		e := New(sink, Options{QueueSize: 100, BatchSize: 4, DrainTimeout: patience, ExportTimeout: patience})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 20 {
+					e.OnEnd(nil)
+				}
+			})
+		}
+		if err := e.Shutdown(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		if s := e.Stats(); s.Spans != 80 || s.Delivered+s.Dropped != 80 {
+			t.Fatalf("stats %+v", s)
+		}
 	}
 }
