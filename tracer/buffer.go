@@ -142,11 +142,10 @@ func (b *Buffer) Free() {
 
 // selfBuffer is the recorder's own memory: the mapped segments of its journal.
 type selfBuffer struct {
-	mu      sync.Mutex
-	rec     *Recorder // nil before start and after stop
-	bytes   int64
-	buffer  Buffer
-	started bool
+	mu     sync.Mutex
+	rec    *Recorder // nil before start and after stop
+	bytes  int64
+	buffer Buffer
 }
 
 // mapped is the journal's report of its mapped bytes; it may come before start.
@@ -154,27 +153,30 @@ func (s *selfBuffer) mapped(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = bytes
-	if s.rec == nil {
-		return
+	if s.rec != nil {
+		s.tell()
 	}
-	if s.buffer.id == 0 {
-		s.buffer = s.rec.Alloc(BufferSpec{
-			Class: trace.ClassRecorder, Space: trace.SpaceFile, Device: int32(trace.None),
-			CapacityBytes: bytes, ResidentBytes: bytes, Owner: NoOwner,
-		})
-		return
-	}
-	s.buffer.Resize(bytes, bytes)
 }
 
 func (s *selfBuffer) start(r *Recorder) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.rec = r
-	bytes := s.bytes
-	s.mu.Unlock()
-	if bytes > 0 {
-		s.mapped(bytes)
+	if s.bytes > 0 {
+		s.tell()
 	}
+}
+
+// tell records the mapped bytes of now. mu is held, so that no older figure comes after a newer one.
+func (s *selfBuffer) tell() {
+	if s.buffer.id == 0 {
+		s.buffer = s.rec.Alloc(BufferSpec{
+			Class: trace.ClassRecorder, Space: trace.SpaceFile, Device: int32(trace.None),
+			CapacityBytes: s.bytes, ResidentBytes: s.bytes, Owner: NoOwner,
+		})
+		return
+	}
+	s.buffer.Resize(s.bytes, s.bytes)
 }
 
 func (s *selfBuffer) stop() {

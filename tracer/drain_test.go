@@ -22,7 +22,7 @@ func TestDrain(t *testing.T) {
 		Kind: trace.KindStage, Name: "prove_start", Owner: tracer.NoOwner, Device: 0,
 		Stream: trace.Null, Threads: trace.Null,
 	})
-	now := journal.Monotonic()
+	now := journal.Monotonic() + 1_000_000 // clearly after the stage's begin, by whichever clock
 	d := rec.Drain()
 	device := tracer.BufferSpec{Class: trace.ClassContext, Space: trace.SpaceDevice, Device: 0,
 		CapacityBytes: 100, ResidentBytes: 100, Owner: tracer.NoOwner}
