@@ -1,11 +1,14 @@
 package probe
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +82,7 @@ func touch(t *testing.T, n int) []byte {
 
 // TestOwnProcess checks that memory this process touches shows up where it should.
 func TestOwnProcess(t *testing.T) {
+	debug.FreeOSMemory()                // or what other tests left goes back meanwhile, against what grows
 	if err := ResetHWM(0); err != nil { // other tests of this process came before
 		t.Fatal(err)
 	}
@@ -141,9 +145,10 @@ func TestPeriod(t *testing.T) {
 	var k kept
 	p := start(t, &k, Options{Hz: 1000})
 	first := k.samples()
-	for deadline := time.Now().Add(10 * time.Second); k.samples() < 5*first; runtime.Gosched() {
+	const patience = 3 * time.Minute // only what hangs waits so long
+	for deadline := time.Now().Add(patience); k.samples() < 5*first; runtime.Gosched() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d samples after 10 s", k.samples())
+			t.Fatalf("%d samples after %v", k.samples(), patience)
 		}
 	}
 	s := p.Stop()
@@ -171,9 +176,11 @@ func TestSlowFilesAreReadLessOften(t *testing.T) {
 	}
 }
 
-// TestMain is also the child of TestOtherProcess: a process that waits for its standard input to close.
+// TestMain is also the child of TestOtherProcess: a process that says that it is there, and waits for its
+// standard input to close.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROBE_TEST_CHILD") != "" {
+		fmt.Println("ready")
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
@@ -188,8 +195,16 @@ func TestOtherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
+	}
+	// Right after its start a process has a page or two, which the kernel may not have counted yet.
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("child says %q, %v", line, err)
 	}
 	var k kept
 	p := start(t, &k, Options{Hz: 0.001, PID: child.Process.Pid})
@@ -229,6 +244,7 @@ func TestStartRefuses(t *testing.T) {
 // TestHighWaterMark checks that a reset forgets an earlier peak and that a later one is exact.
 func TestHighWaterMark(t *testing.T) {
 	const size = 64 << 20
+	debug.FreeOSMemory() // or what other tests left goes back meanwhile, against what grows
 	if err := unix.Munmap(touch(t, size)); err != nil {
 		t.Fatal(err)
 	}

@@ -79,11 +79,11 @@ func describe(t *testing.T, opts Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.set.close()
 	for _, a := range p.Absent() {
 		fmt.Fprintf(&b, "absent %s: %s\n", a.Metric, a.Reason)
 	}
 	fmt.Fprintf(&b, "limit %+v\nhost %+v\n", EffectiveLimit(opts), HostInfo(opts))
+	defer p.Stop() // it samples once more: after the text is taken
 	return strings.ReplaceAll(b.String(), filepath.Dir(opts.Proc), "")
 }
 
