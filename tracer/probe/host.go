@@ -87,6 +87,9 @@ func HostInfo(opts Options) Host {
 	h.SwapBytes, _ = meminfoBytes(opts, "SwapTotal")
 	h.CPUModel, h.CPUs = cpuModel(opts.Proc)
 	h.AllowedCPUs = countList(statusText(opts, "Cpus_allowed_list"))
+	if h.CPUs > 0 { // a process that nobody bound is allowed CPUs that could be plugged in, too
+		h.AllowedCPUs = min(h.AllowedCPUs, h.CPUs)
+	}
 	return h
 }
 
