@@ -21,16 +21,14 @@ func (pl *pipeline) dispatch(ctx context.Context) {
 		slots[i] = pl.jobSlots.request(owner, 1)
 	}
 	for i, slot := range slots {
-		err := pl.jobSlots.wait(ctx, slot)
-		if err == nil && ctx.Err() != nil { // granted, but no more is admitted
-			pl.jobSlots.release(slot)
-			err = context.Cause(ctx)
-		}
-		if err != nil {
+		switch {
+		case pl.jobSlots.wait(ctx, slot) != nil:
 			pl.skipJob(i)
-			continue
+		case ctx.Err() != nil: // granted, but no more is admitted
+			pl.turnAway(ctx, i, slot)
+		default:
+			pl.admit(ctx, i, slot)
 		}
-		pl.admit(ctx, i, slot)
 	}
 }
 
@@ -42,8 +40,18 @@ func (pl *pipeline) skipJob(index int) {
 	pl.results[index] = skippedJob(index)
 }
 
-// admit starts a job: its partitions reserve their bytes in order, then each goes its own way.
-func (pl *pipeline) admit(ctx context.Context, index int, slot *ticket) {
+// turnAway skips a job whose slot came with the end of the context. Its request was answered and
+// cannot be cancelled any more, so its span tells that it did not run.
+func (pl *pipeline) turnAway(ctx context.Context, index int, slot *ticket) {
+	j := pl.newJob(ctx, index, slot)
+	j.cancel(nil)
+	pl.skipJob(index)
+	pl.jobSlots.release(slot)
+	j.end(skippedJob(index))
+}
+
+// newJob is a job with its slot, whose span begins.
+func (pl *pipeline) newJob(ctx context.Context, index int, slot *ticket) *job {
 	j := &job{index: index, slot: slot, live: pl.partitions, open: pl.partitions,
 		proofs: make([][]byte, pl.partitions), admitted: time.Now()}
 	owner := tracer.NoOwner
@@ -53,6 +61,12 @@ func (pl *pipeline) admit(ctx context.Context, index int, slot *ticket) {
 		Device: -1, Stream: trace.Null, Threads: trace.Null,
 	})
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
+	return j
+}
+
+// admit starts a job: its partitions reserve their bytes in order, then each goes its own way.
+func (pl *pipeline) admit(ctx context.Context, index int, slot *ticket) {
+	j := pl.newJob(ctx, index, slot)
 	settled, _ := pl.engine.sizes()
 	if !pl.budget.fits(settled) {
 		j.fail(failure{partition: -1, stage: "admission", err: fmt.Errorf(

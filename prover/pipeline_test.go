@@ -82,7 +82,7 @@ func (u *underTest) runWithin(t interface{ Fatalf(string, ...any) }, ctx context
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		buf := make([]byte, 1<<20)
 		t.Fatalf("deadlock:\n%s", buf[:runtime.Stack(buf, true)])
 	}
@@ -197,6 +197,29 @@ func TestPipelineInterrupted(t *testing.T) {
 	})
 }
 
+// TestPipelineTurnsAway: jobs that get their slots when no more are admitted are skipped, as
+// the trace tells, too.
+func TestPipelineTurnsAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run.hw")
+	rec, err := tracer.Create(dir, tracer.Options{Manifest: trace.Manifest{Origin: trace.OriginRecorded}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := newUnderTest(policyOf(values(t, "jobs", "3", "partitions", "2")), 1, rec)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	u.runWithin(t, ctx)
+	if err := rec.Close(trace.EndInterrupted, ""); err != nil {
+		t.Fatal(err)
+	}
+	d := checkTrace(t, dir)
+	checkCancelled(t, d, &Result{Jobs: u.results})
+	if got := u.counters().Skipped; got != 6 || len(u.fake.calls) != 0 || len(d.Spans) != 3 {
+		t.Errorf("%d partitions skipped, stages %v, spans %v; want 6, none, and one span a job",
+			got, u.fake.calls, d.Spans)
+	}
+}
+
 // TestTraceOfPipeline records runs under random settings: the traces are valid and end with nothing
 // live.
 func TestTraceOfPipeline(t *testing.T) {
@@ -283,15 +306,17 @@ func (u *underTest) idleSynthesis(want int64) bool {
 	return u.permits.waiters.len() == want && u.fake.synthesising.Load() == 0
 }
 
-// pollInterval is how often a condition is looked at.
-const pollInterval = 200 * time.Microsecond
+const (
+	pollInterval = 200 * time.Microsecond // how often a condition is looked at
+	patience     = 5 * time.Minute        // for what takes a moment on an idle machine
+)
 
 // waitFor polls until cond holds.
 func waitFor(t *testing.T, cond func() bool) {
 	t.Helper()
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	for deadline := time.Now().Add(time.Minute); !cond(); <-poll.C {
+	for deadline := time.Now().Add(patience); !cond(); <-poll.C {
 		if time.Now().After(deadline) {
 			t.Fatal("condition did not come true")
 		}
