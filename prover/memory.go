@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"highwater/tracer"
@@ -53,21 +54,39 @@ func setCollector(v *setting.Values, net int64) collector {
 	} else {
 		percent = int(v.Int("gogc"))
 	}
-	oldPercent := debug.SetGCPercent(percent)
-	oldLimit := debug.SetMemoryLimit(-1) // reads
+	collecting.Lock()
+	defer collecting.Unlock()
+	old := debug.SetGCPercent(percent)
+	if collecting.runs++; collecting.runs == 1 {
+		collecting.percent, collecting.limit = old, debug.SetMemoryLimit(-1) // reads
+	}
 	limit := v.Int("memory_limit_bytes")
 	if limit == setting.Unbounded && percent < 0 && net != setting.Unbounded {
-		limit = min(net, oldLimit) // GOMEMLIMIT may have set a lower one
+		limit = min(net, collecting.limit) // GOMEMLIMIT may have set a lower one
 	}
 	if limit != setting.Unbounded {
 		debug.SetMemoryLimit(limit)
 	}
-	c.limitBytes = limit
-	c.restore = func() {
-		debug.SetGCPercent(oldPercent)
-		debug.SetMemoryLimit(oldLimit)
-	}
+	c.limitBytes, c.restore = limit, sync.OnceFunc(restoreCollector)
 	return c
+}
+
+// collecting is what the process's collector was set to before the runs that are under way: where
+// several overlap, the last one restores it.
+var collecting struct {
+	sync.Mutex
+	runs    int
+	percent int
+	limit   int64
+}
+
+func restoreCollector() {
+	collecting.Lock()
+	defer collecting.Unlock()
+	if collecting.runs--; collecting.runs == 0 {
+		debug.SetGCPercent(collecting.percent)
+		debug.SetMemoryLimit(collecting.limit)
+	}
 }
 
 // measureBase is what the program occupies besides its buffers: RSS, once the runtime has given

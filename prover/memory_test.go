@@ -37,26 +37,11 @@ func TestPeakMeterSampled(t *testing.T) {
 }
 
 // TestPeakMeterMark checks that the kernel's mark sees memory that was there for a moment only, and
-// not what was before.
+// not what was before. Both are held against what was resident while the memory was there: the rest
+// of the process gives pages back when it likes. The mark is off by some MiB where there are many
+// CPUs.
 func TestPeakMeterMark(t *testing.T) {
-	const size = 64 << 20
-	touch := func() {
-		mem := &hostmem.Allocator{}
-		r, err := mem.Alloc(trace.ClassAux, size, tracer.NoOwner)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < size; i += 4096 {
-			r.Bytes()[i] = 1
-		}
-		if err := r.Free(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	before, err := exactRSS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	const size = 128 << 20
 	m := &peakMeter{}
 	m.begin()
 	quiet, doubt := m.end()
@@ -71,17 +56,35 @@ func TestPeakMeterMark(t *testing.T) {
 	}
 	m = &peakMeter{}
 	m.begin()
-	touch()
+	during := rssWith(t, size)
 	peak, _ := m.end()
-	if peak == nil || peak.Bytes < before+size*9/10 {
-		t.Errorf("peak %v, want at least %d above %d", peak, size, before)
+	if peak == nil || peak.Bytes < during-size/4 {
+		t.Fatalf("peak %v, want about the %d that were resident", peak, during)
 	}
 	m = &peakMeter{}
 	m.begin()
 	later, _ := m.end()
-	if later.Bytes >= peak.Bytes {
-		t.Errorf("peak %d after a reset, want it below %d", later.Bytes, peak.Bytes)
+	if later == nil || later.Bytes > during-size/2 {
+		t.Errorf("peak %v after a reset, want it far below %d", later, during)
 	}
+}
+
+// rssWith is the resident set while bytes more are touched.
+func rssWith(t *testing.T, bytes int64) int64 {
+	t.Helper()
+	mem := &hostmem.Allocator{}
+	r, err := mem.Alloc(trace.ClassAux, bytes, tracer.NoOwner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := int64(0); i < bytes; i += 4096 {
+		r.Bytes()[i] = 1
+	}
+	rss, err := exactRSS()
+	if err := errors.Join(err, r.Free()); err != nil {
+		t.Fatal(err)
+	}
+	return rss
 }
 
 // TestSafetyNet checks the limit of a run that names none.
@@ -100,8 +103,9 @@ func TestSafetyNet(t *testing.T) {
 		Dir: filepath.Join(t.TempDir(), "run.hw")})
 	d := checkTrace(t, r.TraceDir)
 	got, err := strconv.ParseInt(d.Manifest.Settings["memory_limit_bytes"].Value, 10, 64)
-	if limit := d.Manifest.Memory.EffectiveBytes; err != nil || got < 64<<20 || got > limit*19/20 {
-		t.Errorf("limit in effect %d (%v) with %d to be had", got, err, limit)
+	// What is available changes from moment to moment, but never reaches what the machine has.
+	if ram := d.Manifest.Host.RAMBytes; err != nil || got < 64<<20 || got > ram*19/20 {
+		t.Errorf("limit in effect %d (%v) on a machine with %d", got, err, ram)
 	}
 }
 
@@ -142,5 +146,19 @@ func TestCollector(t *testing.T) {
 	}
 	if got := debug.SetGCPercent(80); got != 80 {
 		t.Errorf("percentage %d after restore, want 80", got)
+	}
+	// Of two that overlap, whichever ends first, the last one restores.
+	first := setCollector(values(t, "memory_limit_bytes", "1GiB"), setting.Unbounded)
+	second := setCollector(values(t), setting.Unbounded)
+	first.restore()
+	if got := debug.SetGCPercent(-1); got != -1 {
+		t.Errorf("percentage %d while a run with gogc off is under way", got)
+	}
+	second.restore()
+	if got := debug.SetGCPercent(80); got != 80 {
+		t.Errorf("percentage %d after both, want 80", got)
+	}
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("limit %d after both", got)
 	}
 }
