@@ -10,8 +10,13 @@ import (
 	"github.com/consensys/gnark/logger"
 	"go.uber.org/goleak"
 
+	"highwater/prover/device"
 	"highwater/tracer/setting"
 )
+
+// noLibrary is what tests find for a device library, whatever this machine has, unless they say
+// otherwise.
+const noLibrary = "/no-device-library-in-tests/none.so"
 
 // proveEnv makes the test binary a proving process: its value is a proveJob in JSON.
 const proveEnv = "HIGHWATER_TEST_PROVE"
@@ -32,6 +37,7 @@ func TestMain(m *testing.M) {
 	case job != "":
 		err = proveHere(job)
 	default:
+		os.Setenv(device.LibraryEnv, noLibrary)
 		goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 			if dir, err := sharedCache(); err == nil {
 				os.RemoveAll(dir)

@@ -127,9 +127,7 @@ func checkManifest(t *testing.T, r *Result, m *trace.Manifest) {
 	if m.BaseBytes == nil || *m.BaseBytes <= 0 || *m.BaseBytes != *r.BaseBytes {
 		t.Errorf("base bytes %v, want them measured", m.BaseBytes)
 	}
-	if m.PeakRSS == nil || m.PeakRSS.Bytes < *m.BaseBytes || *m.PeakRSS != *r.PeakRSS {
-		t.Errorf("peak RSS %v, want it above the base", m.PeakRSS)
-	}
+	checkPeak(t, r, m)
 	if m.Circuit == nil || m.Circuit.Name != "mimc" || m.Circuit.DomainSize != 1<<10 || m.Circuit.KeyBytes <= 0 {
 		t.Errorf("circuit %+v", m.Circuit)
 	}
@@ -146,6 +144,21 @@ func checkManifest(t *testing.T, r *Result, m *trace.Manifest) {
 	slices.Sort(names)
 	if want := []string{"budget", "channel", "gpu_lock/0", "job", "permit"}; !slices.Equal(names, want) {
 		t.Errorf("resources %v, want %v", names, want)
+	}
+}
+
+// checkPeak checks that the peak is the result's, and above the base but for what the kernel's mark
+// may be off; or that a doubt says why there is none.
+func checkPeak(t *testing.T, r *Result, m *trace.Manifest) {
+	t.Helper()
+	if m.PeakRSS == nil {
+		if r.PeakRSS != nil || !strings.Contains(strings.Join(r.Warnings, "\n"), "peak RSS is not known") {
+			t.Errorf("no peak RSS in the manifest, %v in the result, warnings %q", r.PeakRSS, r.Warnings)
+		}
+		return
+	}
+	if m.PeakRSS.Bytes < *m.BaseBytes*3/4 || *m.PeakRSS != *r.PeakRSS {
+		t.Errorf("peak RSS %v, want it above the base of %d", m.PeakRSS, *m.BaseBytes)
 	}
 }
 
@@ -322,7 +335,8 @@ func TestDamagedCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := mustRun(t, Config{Settings: small(t), CacheDir: dir})
-		if r.SetupNanos == 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], path) {
+		told := slices.DeleteFunc(slices.Clone(r.Warnings), func(w string) bool { return !strings.Contains(w, path) })
+		if r.SetupNanos == 0 || len(told) != 1 {
 			t.Errorf("%s: set-up took %d ns, warnings %q; want a set-up and a warning that names the file", name, r.SetupNanos, r.Warnings)
 		}
 		if r.ProofsSHA256 != first.ProofsSHA256 {
