@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"maps"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -335,13 +336,32 @@ func (h *head) jsonTime(m map[string]any) {
 		}
 	}
 	for _, key := range jsonTimes {
-		if text, ok := m[key].(string); ok {
-			if st, _, ok := cutISO(text); ok {
-				h.wall(st)
-				return
+		if st, ok := jsonStamp(m[key]); ok {
+			h.wall(st)
+			return
+		}
+	}
+}
+
+// jsonStamp reads a time as collectors write it: ISO, a numeric date, or a number of seconds, ms, µs or
+// ns since 1970. A number is exact to a µs at best: JSON's are read as floating point.
+func jsonStamp(v any) (stamp, bool) {
+	switch v := v.(type) {
+	case string:
+		if st, _, ok := cutISO(v); ok {
+			return st, true
+		}
+		st, _, ok := cutNumeric(v)
+		return st, ok
+	case float64:
+		const from, to = 1e9, 1e10 // 2001 to 2286, in seconds
+		for _, per := range []float64{1, 1e3, 1e6, 1e9} {
+			if s := v / per; s >= from && s < to {
+				return unixStamp(int64(math.Round(s*1e6))*int64(time.Microsecond), 6), true
 			}
 		}
 	}
+	return stamp{}, false
 }
 
 // oddities of what a file may be before its text can be read.

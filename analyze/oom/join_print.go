@@ -48,13 +48,17 @@ func (j *Join) print(w io.Writer, style report.Style) error {
 	return nil
 }
 
+var momentWords = map[string]string{
+	AtKill: "time of the kill", AtEnd: "end of the run", AtPeak: "peak",
+}
+
 func (j *Join) held() string {
 	if j.HeldBytes == nil || j.AtNS == nil {
 		return ""
 	}
 	return fmt.Sprintf("%s of recorded buffers at the %s, %s after the start",
 		units.Bytes(*j.HeldBytes),
-		map[string]string{AtEnd: "end of the run", AtPeak: "peak"}[j.At], units.Nanos(*j.AtNS))
+		momentWords[j.At], units.Nanos(*j.AtNS))
 }
 
 func shares(list []Held) string {

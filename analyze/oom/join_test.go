@@ -73,10 +73,14 @@ func TestExplainAKilledRun(t *testing.T) {
 	pid := d.Manifest.Sources[0].PID
 	live, resident := liveAt(d, kill)
 	for _, c := range []struct {
-		name string
-		run  *trace.Data
-		at   string
-	}{{"cut by the kill", killedAt(d, kill), AtEnd}, {"time in the report", d, AtKill}} {
+		name  string
+		run   *trace.Data
+		at    string
+		words string
+	}{
+		{"cut by the kill", killedAt(d, kill), AtEnd, "at the end of the run, "},
+		{"time in the report", d, AtKill, "at the time of the kill, "},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := reportAt(t, &d.Manifest, pid, kill)
 			if err := Explain(trace.FromData(c.run), r); err != nil {
@@ -92,6 +96,9 @@ func TestExplainAKilledRun(t *testing.T) {
 			wantInt(t, "unattributed_bytes", j.UnattributedBytes, rssKB<<10-resident)
 			wantInt(t, "limit_bytes", j.LimitBytes, 128<<20)
 			checkSums(t, j, live)
+			if text := j.held(); !strings.Contains(text, c.words) {
+				t.Errorf("printed %q, want %q in it", text, c.words)
+			}
 			if j.Finding == nil || j.Finding.ID != "queue-pileup" {
 				t.Errorf("finding %+v, want queue-pileup", j.Finding)
 			}

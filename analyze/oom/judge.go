@@ -35,6 +35,9 @@ func (e *Event) setTime(s *stamp) {
 	if s.boot >= 0 {
 		e.UptimeNS = ptr(s.boot)
 	}
+	if doubt := s.doubt(); doubt != "" {
+		e.Notes = append(e.Notes, doubt)
+	}
 }
 
 // judgement is an event while it is judged.

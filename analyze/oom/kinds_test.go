@@ -63,7 +63,23 @@ func TestStamps(t *testing.T) {
 		{"[Mon Apr 29 02:55:41 PM 2024] ", "2024-04-29T14:55:41", "local"},
 		{"<3>1 2024-04-29T14:55:41.678Z node-7 kernel - - - ", "2024-04-29T14:55:41.678Z", "zoned"},
 		{"/var/log/kern.log.1:Apr 29 14:55:41 node-7 kernel: ", "Apr 29 14:55:41", "partial"},
-		{"04/29/2024 14:55:41 node-7 kernel: ", "", ""},
+		{"04/29/2024 14:55:41 node-7 kernel: ", "2024-04-29T14:55:41", "local"},
+		{"[4/29/2024, 2:55:41 PM] ", "2024-04-29T14:55:41", "local"},
+		{"4/29/2024 2:55:41\u202fPM node-7 kernel: ", "2024-04-29T14:55:41", "local"},
+		{"29/04/2024 14:55:41 UTC node-7 kernel: ", "2024-04-29T14:55:41Z", "zoned"},
+		{"29-04-2024 12:00:01.250 am node-7 kernel: ", "2024-04-29T00:00:01.250", "local"},
+		{"05/05/2024 12:00:01 PM ", "2024-05-05T12:00:01", "local"},
+		{"07.09.2020 15:49:31 node-7 kernel: ", "2020-09-07T15:49:31", "local"},
+		{"04/29/24 02:55:41 PM ", "2024-04-29T14:55:41", "local"},
+		{"kern.log:04/29/2024 14:55:41 node-7 kernel: ", "2024-04-29T14:55:41", "local"},
+		{"09/07/2020 03:49:31 PM node-7 kernel: ", "09/07/2020 03:49:31 PM", "text"},
+		{"[9/7/2020, 3:49:31 PM] ", "9/7/2020, 3:49:31 PM", "text"},
+		{"24/04/29 14:55:41 ", "24/04/29 14:55:41", "text"},
+		{"[29/Apr/2024:14:55:41 +0200] ", "2024-04-29T14:55:41+02:00", "zoned"},
+		{"29-Apr-2024 02:55:41 PM node-7 kernel: ", "2024-04-29T14:55:41", "local"},
+		{"Sep 7, 2020 @ 15:49:31.000 node-7 kernel: ", "2020-09-07T15:49:31.000", "local"},
+		{"Sep 7, 2020 3:49:31 PM node-7 kernel: ", "2020-09-07T15:49:31", "local"},
+		{"Mon 07 Sep 2020 03:49:31 PM UTC node-7 kernel: ", "2020-09-07T15:49:31Z", "zoned"},
 		{"kern.log-12-2024-04-29T14:55:41Z node-7 kernel: ", "2024-04-29T14:55:41Z", "zoned"},
 	} {
 		e := readText(t, c.prefix+"runc:[2:INIT] invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), "+
@@ -71,6 +87,38 @@ func TestStamps(t *testing.T) {
 		if e.Time != Text(c.time) || e.TimeKind != Text(c.kind) || e.Invoker.Comm != "runc:[2:INIT]" {
 			t.Errorf("%q: time %q, %s, of %q; want %q, %s", c.prefix, e.Time, e.TimeKind,
 				e.Invoker.Comm, c.time, c.kind)
+		}
+	}
+}
+
+// TestDoubtfulDates: a date that can be two is kept as written, and the event says so; times that a
+// collector wrote as numbers are read.
+func TestDoubtfulDates(t *testing.T) {
+	const invoked = "a invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0"
+	for _, c := range []struct{ prefix, note string }{
+		{"09/07/2020 03:49:31 PM host kernel: ", "9 July"},
+		{"9-7-2020 15:49:31 host kernel: ", "9 July"},
+		{"24/04/29 14:55:41 host kernel: ", "can begin with the day or with the year"},
+		{"05/05/24 14:55:41 host kernel: ", "can begin or end with the year"},
+		{"09/17/2020 03:49:31 PM host kernel: ", ""},
+		{"[xxx yyy 26 01:49:41 2026] ", ""},
+	} {
+		e := readText(t, c.prefix+invoked+"\n").Events[0]
+		if got := hasNote(e, "it is kept as written"); got != (c.note != "") ||
+			c.note != "" && !hasNote(e, c.note) {
+			t.Errorf("%q: notes %q, want one with %q", c.prefix, e.Notes, c.note)
+		}
+	}
+	for _, c := range []struct{ time, want string }{
+		{"1714395341.678628", "2024-04-29T12:55:41.678628Z"},
+		{"1714395341678", "2024-04-29T12:55:41.678000Z"},
+		{"1714395341678628000", "2024-04-29T12:55:41.678628Z"},
+		{`"4/29/2024 2:55:41 PM"`, "2024-04-29T14:55:41"},
+		{"12", ""},
+	} {
+		e := readText(t, `{"ts":`+c.time+`,"msg":"`+invoked+"\"}\n").Events[0]
+		if string(e.Time) != c.want {
+			t.Errorf("ts %s: time %q, want %q", c.time, e.Time, c.want)
 		}
 	}
 }

@@ -247,7 +247,7 @@ type Join struct {
 	HeldBytes     *int64  `json:"held_bytes"`     // live bytes of the ledger at AtNS
 	ResidentBytes *int64  `json:"resident_bytes"` // of them, touched
 	AtNS          *int64  `json:"at_ns"`          // the moment explained, after the trace's anchor
-	At            string  `json:"at"`             // end | peak
+	At            string  `json:"at"`             // kill | end | peak
 	ByClass       []Held  `json:"by_class"`
 	ByStage       []Held  `json:"by_stage"`
 	ByPlace       []Place `json:"by_place"`

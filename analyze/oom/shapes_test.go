@@ -56,6 +56,8 @@ var shapes = []struct {
 	{"journal short-iso", each(func(_ int, s string) string { return "2024-04-29T14:55:41+0200 node-7 kernel: " + s })},
 	{"journal short-full", each(func(_ int, s string) string { return "Mon 2024-04-29 14:55:41 CEST node-7 kernel: " + s })},
 	{"journal short-unix", each(func(i int, s string) string { return fmt.Sprintf("1714395341.%06d node-7 kernel: %s", i, s) })},
+	{"US dates", each(func(_ int, s string) string { return "9/29/2020, 3:49:31\u202fPM node-7 kernel: " + s })},
+	{"dates that can be two", each(func(_ int, s string) string { return "[07/09/2020 15:49:31] " + s })},
 	{"journal json", each(journalJSON)},
 	{"docker json-file", each(func(_ int, s string) string {
 		b, _ := json.Marshal(map[string]string{"log": s + "\n", "stream": "stderr", "time": "2024-04-29T12:55:41.678628Z"})
