@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"highwater/tracer/probe"
 	"highwater/tracer/trace"
 )
 
@@ -59,11 +60,12 @@ func memField(proc, key string) (int64, bool) {
 
 // limitRoots are the trees that memoryLimit reads.
 type limitRoots struct {
-	proc, cgroup string
+	proc, cgroup, sys string
 }
 
 // memoryLimit is the smallest bound on this process's memory: its cgroup and that one's ancestors
-// (v2 and v1), the address-space and data limits, and what the machine had available at the start.
+// (v2 and v1), the address-space and data limits, the NUMA nodes it may use, and what the machine had
+// available at the start.
 func memoryLimit(roots limitRoots) trace.MemoryLimit {
 	var least trace.MemoryLimit
 	consider := func(bytes int64, kind, path string) {
@@ -74,14 +76,27 @@ func memoryLimit(roots limitRoots) trace.MemoryLimit {
 	for _, g := range cgroupChain(roots) {
 		consider(readLimit(g), "cgroup", filepath.Dir(g))
 	}
-	for _, which := range []int{unix.RLIMIT_AS, unix.RLIMIT_DATA} {
+	for _, r := range []struct {
+		which int
+		name  string
+	}{{unix.RLIMIT_AS, "RLIMIT_AS"}, {unix.RLIMIT_DATA, "RLIMIT_DATA"}} {
 		var l unix.Rlimit
-		if err := unix.Getrlimit(which, &l); err == nil && l.Cur < 1<<62 {
-			consider(int64(l.Cur), "rlimit", "")
+		if err := unix.Getrlimit(r.which, &l); err == nil && l.Cur < 1<<62 {
+			consider(int64(l.Cur), "rlimit", r.name)
 		}
 	}
 	if b, ok := memField(roots.proc, "MemAvailable"); ok {
 		consider(b, "mem_available", "")
+	}
+	n, ok := probe.MemoryNodes(probe.Options{Proc: roots.proc, Sys: roots.sys})
+	if !ok {
+		return least
+	}
+	if n.SetBy != "" {
+		consider(n.AllowedBytes, probe.LimitNUMA, n.SetBy+" "+n.Allowed)
+	}
+	least.Nodes = &trace.MemoryNodes{
+		Present: n.Present, Allowed: n.Allowed, AllowedBytes: n.AllowedBytes, SetBy: n.SetBy,
 	}
 	return least
 }

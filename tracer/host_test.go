@@ -44,6 +44,11 @@ func TestMemoryLimit(t *testing.T) {
 			"cg/memory/x/y/z/memory.limit_in_bytes":  "1\n",
 			"cg/memory/unrelated/memory.other_bytes": "1\n",
 		}, trace.MemoryLimit{EffectiveBytes: 7000000, Kind: "cgroup", Path: "memory/x/y"}},
+		"nodes of a cpuset": {map[string]string{
+			"proc/self/cgroup": "0::/a\n", "proc/self/status": "Mems_allowed_list:\t1\n",
+			"sys/devices/system/node/has_memory":    "0-1\n",
+			"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 900000 kB\n",
+		}, trace.MemoryLimit{EffectiveBytes: 900000 << 10, Kind: "numa", Path: "cpuset 1"}},
 		"nonsense": {map[string]string{
 			"proc/self/cgroup": "rubbish\n0::../../..\n", "cg/memory.max": "-5",
 		}, trace.MemoryLimit{EffectiveBytes: 1000000 << 10, Kind: "mem_available"}},
@@ -51,8 +56,18 @@ func TestMemoryLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.files["proc/meminfo"] = meminfo
 			root := tree(t, c.files)
-			got := memoryLimit(limitRoots{proc: filepath.Join(root, "proc"), cgroup: filepath.Join(root, "cg")})
-			if c.want.Path != "" {
+			got := memoryLimit(limitRoots{
+				proc: filepath.Join(root, "proc"), cgroup: filepath.Join(root, "cg"), sys: filepath.Join(root, "sys"),
+			})
+			if nodes := got.Nodes; c.want.Kind == "numa" {
+				if nodes == nil || nodes.Present != "0-1" || nodes.Allowed != "1" || nodes.SetBy != "cpuset" {
+					t.Errorf("nodes %+v", nodes)
+				}
+			} else if nodes != nil {
+				t.Errorf("nodes %+v of a tree without", nodes)
+			}
+			got.Nodes = nil
+			if c.want.Kind == "cgroup" {
 				c.want.Path = filepath.Join(root, "cg", c.want.Path)
 			}
 			if got != c.want {

@@ -61,7 +61,7 @@ func fillManifest(m *trace.Manifest) {
 	m.SchemaVersion, m.Origin = trace.SchemaVersion, trace.OriginRecorded
 	m.Anchor = anchorNow()
 	m.Host = hostFacts(procRoot)
-	m.Memory = memoryLimit(limitRoots{proc: procRoot, cgroup: "/sys/fs/cgroup"})
+	m.Memory = memoryLimit(limitRoots{proc: procRoot, cgroup: "/sys/fs/cgroup", sys: "/sys"})
 	if m.Program == "" {
 		m.Program = sourceName("")
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,18 +43,25 @@ func written(text []byte, v float64) bool {
 	return math.IsNaN(v)
 }
 
-// FuzzCgroupText gives any text to the readers of mountinfo, limits and CPU lists.
+// FuzzCgroupText gives any text to the readers of mountinfo, limits, CPU and node lists.
 func FuzzCgroupText(f *testing.F) {
 	f.Add("41 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n")
 	f.Add("Max address space 68719476736 unlimited bytes\n")
 	f.Add("0-3,8,10-11")
 	f.Add("9-1,-,1--2,99999999999")
+	f.Add("5617529ef000 bind=static:0-2,7 file=/usr/bin/x mapped=2 N0=2\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if root := mountRoot(text, "cgroup", "memory"); root != "" && !strings.Contains(text, root) {
 			t.Fatalf("mountRoot found %q", root)
 		}
 		if n := countList(text); n < 0 || n > len(text)<<20 {
 			t.Fatalf("countList = %d", n)
+		}
+		if nodes := listed(text); len(nodes) > 0 && !slices.Equal(listed(list(nodes)), nodes) {
+			t.Fatalf("listed = %v, written %q", nodes, list(nodes))
+		}
+		if nodes := boundNodes(text); len(nodes) > maxNodes {
+			t.Fatalf("boundNodes = %d nodes", len(nodes))
 		}
 		if l, ok := rlimit(text); ok && !strings.HasPrefix(text, "Max ") {
 			t.Fatalf("rlimit = %+v", l)

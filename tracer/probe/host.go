@@ -12,23 +12,28 @@ import (
 const (
 	LimitCgroup       = "cgroup"
 	LimitRlimit       = "rlimit"
+	LimitNUMA         = "numa"
 	LimitMemAvailable = "mem_available"
 )
 
 // Limit is a bound on a process's memory. The zero Limit is an unknown one.
 type Limit struct {
 	Bytes int64
-	Kind  string // LimitCgroup | LimitRlimit | LimitMemAvailable
-	Path  string // the cgroup's folder, the name of the rlimit, or ""
+	Kind  string // LimitCgroup | LimitRlimit | LimitNUMA | LimitMemAvailable
+	Path  string // the cgroup's folder, the name of the rlimit, what sets the nodes and which, or ""
 }
 
 // EffectiveLimit is the smallest of what bounds the process now: the limits along its cgroup chain (v2 or v1),
-// RLIMIT_AS and RLIMIT_DATA, and the host's MemAvailable. A cgroup's limit is shared by all in it.
+// RLIMIT_AS and RLIMIT_DATA, the NUMA nodes it may use where those are not all, and the host's MemAvailable. A
+// cgroup's limit is shared by all in it, and so are nodes.
 func EffectiveLimit(opts Options) Limit {
 	opts = opts.withDefaults()
 	low := findCgroups(opts).limit()
 	if avail, ok := meminfoBytes(opts, "MemAvailable"); ok {
 		low = lower(low, Limit{Bytes: avail, Kind: LimitMemAvailable})
+	}
+	if nodes, ok := MemoryNodes(opts); ok && nodes.limit().Kind != "" {
+		low = lower(low, nodes.limit())
 	}
 	limits, _ := os.ReadFile(filepath.Join(procDir(opts), "limits"))
 	for line := range strings.Lines(string(limits)) {

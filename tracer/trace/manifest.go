@@ -90,8 +90,21 @@ type Host struct {
 // MemoryLimit is the smallest bound on the process at start and which one it was.
 type MemoryLimit struct {
 	EffectiveBytes int64  `json:"effective_bytes,omitempty"` // 0 where unknown
-	Kind           string `json:"kind,omitempty"`            // cgroup | rlimit | mem_available
-	Path           string `json:"path,omitempty"`            // the cgroup that sets it
+	Kind           string `json:"kind,omitempty"`            // cgroup | rlimit | numa | mem_available
+	// Path is what sets it: the cgroup, the rlimit's name, or what leaves NUMA nodes out and which
+	// are left.
+	Path string `json:"path,omitempty"`
+	// Nodes are the NUMA nodes that the process may use, whether or not they are the smallest bound;
+	// nil where that is not known.
+	Nodes *MemoryNodes `json:"nodes,omitempty"`
+}
+
+// MemoryNodes are NUMA nodes, as lists of the kernel: "0-1,4".
+type MemoryNodes struct {
+	Present      string `json:"present"`                 // that have memory
+	Allowed      string `json:"allowed"`                 // of them, those that the process may use
+	AllowedBytes int64  `json:"allowed_bytes,omitempty"` // what the kernel manages there; 0 where unknown
+	SetBy        string `json:"set_by,omitempty"`        // cpuset | mempolicy; "" where none is left out
 }
 
 // Circuit describes what is proved.
