@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"highwater/replay/fit"
+	"highwater/replay/sim"
 )
 
 // Bounds of the identity, beyond which a prediction carries a warning.
@@ -78,12 +79,12 @@ func (a *answer) support() (Support, error) {
 	if a.fit == nil || a.frozen {
 		return out, nil
 	}
-	data, err := a.simulated()
+	spans, err := sim.Stages(a.middle())
 	if err != nil {
 		return out, err
 	}
 	out.Verdict = SupportInside
-	now, seen := fit.Concurrency(data.Spans), a.fit.Report.Concurrency
+	now, seen := fit.Concurrency(spans), a.fit.Report.Concurrency
 	for _, stage := range slices.Sorted(maps.Keys(now)) {
 		s := StageSupport{Stage: stage, Concurrency: atMost(now[stage], busy)}
 		if n := len(seen[stage]); n > 0 {

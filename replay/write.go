@@ -30,10 +30,8 @@ func (a *answer) write(dir string) error {
 
 // simulated is the draw that attains the median peak as a trace, with where it came from.
 func (a *answer) simulated() (*trace.Data, error) {
-	middle, _ := a.figures.of(a.figures.peak)
-	plan := &drawPlan{seed: a.question.Seed, bootstrap: !a.frozen}
-	model := a.models[modelOf(middle.index, len(a.models))]
-	data, _, err := sim.Record(model, plan.draw(middle.index))
+	model, draw := a.middle()
+	data, _, err := sim.Record(model, draw)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +56,13 @@ func (a *answer) simulated() (*trace.Data, error) {
 		m.DerivedFrom = append(m.DerivedFrom, trace.Derivation{Path: t.Dir, SHA256: sum})
 	}
 	return data, nil
+}
+
+// middle is the draw that attains the median peak.
+func (a *answer) middle() (*pipeline.Model, sim.Draw) {
+	middle, _ := a.figures.of(a.figures.peak)
+	plan := &drawPlan{seed: a.question.Seed, bootstrap: !a.frozen}
+	return a.models[modelOf(middle.index, len(a.models))], plan.draw(middle.index)
 }
 
 // fitFigures are the laws and their residuals for the manifest.

@@ -45,7 +45,7 @@ func gaps(t *pipeline.Partition, segment string) float64 {
 
 // budgeted says whether reservations are followed: where they are bounded, and in a trace.
 func (p *program) budgeted() bool {
-	return p.spans || p.model.Policy.ByteBudget != pipeline.Unbounded
+	return p.detail == withEvents || p.model.Policy.ByteBudget != pipeline.Unbounded
 }
 
 // admission is how a partition comes to its synthesis.
@@ -175,7 +175,7 @@ func (p *program) free(buffer int, held ledger) {
 // piece compiles one piece. Frees of the buffers in placed are left to the policy.
 func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 	stage, named := p.stageOf[piece.Stage]
-	spans := named && (p.spans || p.scaled(stage))
+	spans := named && (p.detail >= withStages || p.scaled(stage))
 	if named {
 		p.lockSteps(opAskLock, piece.Stage, func(l *pipeline.Lock) string { return l.From })
 	}
@@ -191,7 +191,7 @@ func (p *program) piece(piece *pipeline.Piece, held ledger, placed []int) {
 			continue
 		}
 		s := held.apply(c)
-		if !p.spans && s.live == 0 && s.resident == 0 && s.scratch == 0 {
+		if p.detail < withEvents && s.live == 0 && s.resident == 0 && s.scratch == 0 {
 			continue // nothing that statistics count: no event of its own
 		}
 		p.work(class, (c.At-done)*piece.SoloNS)

@@ -71,6 +71,15 @@ type way struct {
 	synthGap, pickupGap, lockGap float64
 }
 
+// detail is how much of a run a program can tell. Statistics can do without many steps.
+type detail uint8
+
+const (
+	forStats   detail = iota
+	withStages        // begin and end of every stage
+	withEvents        // and every buffer event and reservation
+)
+
 // program is a model compiled for one policy.
 type program struct {
 	model      *pipeline.Model
@@ -89,7 +98,7 @@ type program struct {
 	classes    []class
 	classOf    map[string]uint8
 	stageOf    map[string]int32
-	spans      bool // with opBegin and opEnd
+	detail     detail
 	start      levels
 }
 
@@ -99,9 +108,9 @@ type levels struct{ live, resident, scratch int64 }
 // Bounds of what one simulation is ready to hold.
 const maxSteps = 1 << 26
 
-func compile(m *pipeline.Model, spans bool) *program {
+func compile(m *pipeline.Model, d detail) *program {
 	p := &program{
-		model: m, spans: spans, own: map[[2]int64]int32{}, classOf: map[string]uint8{},
+		model: m, detail: d, own: map[[2]int64]int32{}, classOf: map[string]uint8{},
 		stageOf: map[string]int32{}, poolOf: map[string]uint8{},
 	}
 	p.compileLocks()
@@ -213,7 +222,7 @@ func (p *program) change(s step, c pipeline.Change) {
 	if pool := p.poolOf[c.Class]; pool > 0 && s.op == opMemory {
 		s.op, s.class = opPool, pool-1
 	}
-	if !p.spans && p.merged(&s) {
+	if p.detail < withEvents && p.merged(&s) {
 		return
 	}
 	p.changes = append(p.changes, c)

@@ -13,11 +13,10 @@ import (
 // the policy as settings with source model. The caller adds where the model came from. The error is
 // a *DeadlockError, or says why the run cannot be kept.
 func Record(m *pipeline.Model, d Draw) (*trace.Data, Stats, error) {
-	if n := m.Policy.Jobs * m.Policy.Partitions; n > maxRecorded {
-		return nil, Stats{}, fmt.Errorf("record simulation: %d partitions are more "+
-			"than the %d that a simulated trace holds", n, maxRecorded)
+	if err := recordable(m); err != nil {
+		return nil, Stats{}, err
 	}
-	s, err := newSimulator(m, true)
+	s, err := newSimulator(m, withEvents)
 	if err != nil {
 		return nil, Stats{}, err
 	}
@@ -32,6 +31,15 @@ func Record(m *pipeline.Model, d Draw) (*trace.Data, Stats, error) {
 		data.Manifest.BaseBytes = &base
 	}
 	return data, stats, nil
+}
+
+// recordable says why a run of the model is too large to be kept.
+func recordable(m *pipeline.Model) error {
+	if n := m.Policy.Jobs * m.Policy.Partitions; n > maxRecorded {
+		return fmt.Errorf("record simulation: %d partitions are more "+
+			"than the %d that a simulated trace holds", n, maxRecorded)
+	}
+	return nil
 }
 
 // predictedRSS is the peak of the resident set by the model's law, trace.Null without one.

@@ -103,7 +103,8 @@ type Simulator struct {
 	rng         rand.PCG
 	random      *rand.Rand
 	pool        []int32
-	tape        *tape // nil in statistics mode
+	tape        *tape     // nil unless the run is recorded
+	stages      *stageLog // nil unless its stages are asked for
 }
 
 // Draw says which partition of the pool each simulated partition is.
@@ -119,14 +120,14 @@ type Draw struct {
 
 // New compiles m. The model must not be changed while the simulator is in use.
 func New(m *pipeline.Model) (*Simulator, error) {
-	return newSimulator(m, false)
+	return newSimulator(m, forStats)
 }
 
-func newSimulator(m *pipeline.Model, spans bool) (*Simulator, error) {
+func newSimulator(m *pipeline.Model, d detail) (*Simulator, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("compile model: %w", err)
 	}
-	p := compile(m, spans)
+	p := compile(m, d)
 	if len(p.steps) > maxSteps {
 		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds",
 			len(p.steps), maxSteps)

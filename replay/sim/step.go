@@ -175,6 +175,9 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 		if s.tape != nil {
 			s.tape.endSpan(s, id)
 		}
+		if s.stages != nil {
+			s.stages.end(s, id)
+		}
 	case opBudget:
 		return s.askBudget(e, id)
 	case opPermit:
@@ -240,6 +243,9 @@ func (s *Simulator) beginStage(st *step, e *entity, id int32) {
 	}
 	if s.tape != nil {
 		s.tape.beginSpan(s, st.arg, e, id)
+	}
+	if s.stages != nil {
+		s.stages.begin(s, st.arg, id)
 	}
 }
 

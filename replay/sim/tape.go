@@ -132,7 +132,7 @@ func (t *tape) buffer(s *Simulator, c pipeline.Change, id int32) {
 	if c.Space == trace.SpaceDevice {
 		row.Device = 0
 	}
-	row.Job, row.Partition = t.owner(s, id)
+	row.Job, row.Partition = s.owner(id)
 	row.Worker = t.worker(s, id)
 	row.Stage, row.SpanID = t.stage(id)
 	row.BufferID = t.bufferID(id, int32(c.Buffer), c.Event)
@@ -165,7 +165,7 @@ func (t *tape) bufferID(id, number int32, event string) int64 {
 }
 
 // owner is the job and partition of an entity.
-func (t *tape) owner(s *Simulator, id int32) (job, partition int64) {
+func (s *Simulator) owner(id int32) (job, partition int64) {
 	switch {
 	case id < s.nParts:
 		n := int32(s.policy.Partitions)
@@ -254,7 +254,7 @@ func (t *tape) span(s *Simulator, id int32) trace.Span {
 		Worker: t.worker(s, id), Device: trace.None, Stream: trace.Null, Threads: trace.Null,
 		BeginNS: nanos(s.now), EndNS: trace.Null, CPUNS: trace.Null, Bytes: trace.Null,
 	}
-	row.Job, row.Partition = t.owner(s, id)
+	row.Job, row.Partition = s.owner(id)
 	if w := s.ents[id].worker; w >= 0 && id < s.nParts {
 		row.Device = int64(w) / s.policy.GPUWorkers
 	}
@@ -292,7 +292,7 @@ func (t *tape) queue(s *Simulator, r resource, event string, id int32, op operat
 		Event: event, Worker: t.worker(s, id), Amount: op.amount, LevelAfter: op.level,
 		WaitingAfter: int64(op.waiting),
 	}
-	row.Job, row.Partition = t.owner(s, id)
+	row.Job, row.Partition = s.owner(id)
 	if s.policy.QueueOrder == pipeline.OrderPriority && (r == resourcePermit ||
 		r == resourceChannel) {
 		row.Priority = row.Job
