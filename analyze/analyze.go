@@ -129,7 +129,9 @@ const (
 type Status struct {
 	Analyzer string `json:"analyzer"`
 	Status   string `json:"status"`
-	Why      string `json:"why,omitempty"` // what a not applicable analyzer lacks
+	// what a not applicable analyzer lacks; of the others, what part of their question the trace
+	// does not answer
+	Why string `json:"why,omitempty"`
 }
 
 // Report is everything Run found. Its JSON is the `--json` output of `highwater analyze`: the

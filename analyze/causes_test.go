@@ -132,6 +132,108 @@ func TestHiddenLimit(t *testing.T) {
 	}
 }
 
+// hiddenRun is a run of 3 s on a machine of 100 GiB, with metrics that rise evenly to the given values.
+func hiddenRun(limit trace.MemoryLimit, from, to map[string]float64) *trace.Trace {
+	d := &trace.Data{Manifest: trace.Manifest{
+		Host: trace.Host{CPUs: 4, RAMBytes: 100 << 30}, Memory: limit,
+		PeakRSS: &trace.PeakRSS{Bytes: 48 << 30, Source: "vmhwm"},
+		Resources: []trace.Resource{
+			{Name: "job", Kind: trace.ResourceJob, Unit: "job", Device: trace.None},
+		},
+	}}
+	for i, event := range []string{trace.EventRequest, trace.EventAcquire, trace.EventRelease} {
+		d.Queues = append(d.Queues, trace.QueueEvent{
+			Seq: int64(i + 1), TimeNS: int64(i) * 1e9, Source: "main", Resource: "job", Event: event,
+			Partition: trace.None, Worker: trace.None, Amount: 1,
+		})
+	}
+	for i := range int64(4) {
+		for metric, v := range to {
+			d.Samples = append(d.Samples, trace.Sample{
+				TimeNS: i * 1e9, Source: "main", Metric: metric,
+				Value: from[metric] + float64(i)/3*(v-from[metric]),
+			})
+		}
+	}
+	return trace.FromData(d)
+}
+
+// TestHiddenLimitKinds: each kind of bound is compared with what counts against it, and what the trace
+// does not tell of is said.
+func TestHiddenLimitKinds(t *testing.T) {
+	const gib = 1 << 30
+	nodes := func(bytes int64) *trace.MemoryNodes {
+		return &trace.MemoryNodes{Present: "0-1", Allowed: "1", AllowedBytes: bytes, SetBy: "cpuset"}
+	}
+	all := &trace.MemoryNodes{Present: "0-1", Allowed: "0-1", AllowedBytes: 100 * gib}
+	one := func(name string, v float64) map[string]float64 { return map[string]float64{name: v} }
+	for name, c := range map[string]struct {
+		limit         trace.MemoryLimit
+		from, to      map[string]float64
+		check, says   string
+		notSeen, none string
+	}{
+		"nodes of a cpuset": {
+			limit: trace.MemoryLimit{EffectiveBytes: 40 * gib, Kind: "mem_available", Nodes: nodes(50 * gib)},
+			check: "memory", says: "50.0 GiB (NUMA nodes 1, by a cpuset)",
+		},
+		"far from the nodes' memory": {limit: trace.MemoryLimit{Nodes: nodes(90 * gib)}},
+		"nodes whose memory is not known": {
+			limit:   trace.MemoryLimit{EffectiveBytes: 64 * gib, Kind: "cgroup", Nodes: nodes(0)},
+			notSeen: "how much memory NUMA nodes 1 have",
+		},
+		"nodes not recorded": {
+			limit:   trace.MemoryLimit{EffectiveBytes: 64 * gib, Kind: "cgroup", Path: "/pod"},
+			notSeen: "from which NUMA nodes",
+		},
+		"address space": {
+			limit: trace.MemoryLimit{EffectiveBytes: 80 * gib, Kind: "rlimit", Path: "RLIMIT_AS", Nodes: all},
+			to:    one("process.memory.virtual", 79*gib), check: "memory", says: "Address space reached 79.0 GiB",
+		},
+		"a cgroup's OOM events are none of an rlimit's": {
+			limit: trace.MemoryLimit{EffectiveBytes: 80 * gib, Kind: "rlimit", Path: "RLIMIT_DATA", Nodes: all},
+			to:    one("container.memory.events.oom", 3),
+		},
+		"charge of the ancestor that limits": {
+			limit: trace.MemoryLimit{EffectiveBytes: 64 * gib, Kind: "cgroup", Path: "/pod", Nodes: all},
+			to:    one("container.memory.limiter.usage", 63*gib), check: "memory", says: "charge reached 63.0 GiB",
+		},
+		"a peak from before the run": {
+			limit: trace.MemoryLimit{EffectiveBytes: 64 * gib, Kind: "cgroup", Path: "/pod", Nodes: all},
+			from:  one("container.memory.peak", 63*gib), to: one("container.memory.peak", 63*gib),
+		},
+		"a peak of the run": {
+			limit: trace.MemoryLimit{EffectiveBytes: 64 * gib, Kind: "cgroup", Path: "/pod", Nodes: all},
+			from:  one("container.memory.peak", 9*gib), to: one("container.memory.peak", 63*gib),
+			check: "memory", says: "charge reached 63.0 GiB",
+		},
+		"memory.high": {
+			limit: trace.MemoryLimit{Nodes: all}, to: one("container.memory.events.high", 12),
+			check: "memory_high", says: "throttled 12 times",
+		},
+		"memory.high not met": {
+			limit: trace.MemoryLimit{Nodes: all}, to: one("container.memory.events.high", 0),
+		},
+		"nothing is known": {none: "neither a limit of a cgroup, rlimit or NUMA nodes"},
+	} {
+		found, s := only(t, hiddenRun(c.limit, c.from, c.to), "hidden-limit")
+		if c.none != "" {
+			if s.Status != analyze.StatusNotApplicable || !strings.Contains(s.Why, c.none) {
+				t.Errorf("%s: %+v, want not applicable: %q", name, s, c.none)
+			}
+			continue
+		}
+		if (c.check == "") != (len(found) == 0) || len(found) > 1 ||
+			len(found) == 1 && (found[0].Check != c.check || !strings.Contains(found[0].Sentence, c.says)) {
+			t.Errorf("%s: %+v, want %q with %q", name, found, c.check, c.says)
+		}
+		if s.Status == analyze.StatusNotApplicable || (c.notSeen == "") != (s.Why == "") ||
+			!strings.Contains(s.Why, c.notSeen) {
+			t.Errorf("%s: status %+v, want %q not seen", name, s, c.notSeen)
+		}
+	}
+}
+
 // TestMeasurementArtefact: RSS read when the work is over is no peak.
 func TestMeasurementArtefact(t *testing.T) {
 	text := "source main\nresource job kind=job unit=job\n@1 queue request job job=0\n" +

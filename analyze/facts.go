@@ -48,6 +48,7 @@ type stageRun struct {
 	job, partition int32
 	device         int16
 	threads        float32
+	anyThreads     bool  // how many it had is not recorded: threads is 1
 	cpuNS          int64 // trace.Null where not measured
 }
 
@@ -63,7 +64,7 @@ var curveMetrics = map[string]bool{
 	probe.CPUSystem: true, probe.Steal: true, probe.CgroupUsage: true, probe.CgroupPeak: true,
 	probe.CgroupLimit: true, probe.CgroupOOMs: true, probe.GoUsed: true, heapFree: true,
 	eventsHigh: true, eventsMax: true, eventsOOM: true, failCount: true, throttledTime: true,
-	probe.MemAvailable: true,
+	probe.MemAvailable: true, limiterUsage: true, virtualBytes: true,
 }
 
 // Metrics of the probe's table that have no name there.
@@ -74,6 +75,8 @@ const (
 	eventsOOM     = "container.memory.events.oom"
 	failCount     = "container.memory.failcnt"
 	throttledTime = "container.cpu.throttled.time"
+	limiterUsage  = "container.memory.limiter.usage"
+	virtualBytes  = "process.memory.virtual"
 )
 
 // maxCurveSources bounds the sources whose samples are kept.
@@ -152,7 +155,7 @@ func (f *facts) end(s *trace.Span) {
 	r := stageRun{
 		beginNS: s.BeginNS, endNS: s.EndNS, ownNS: s.EndNS - s.BeginNS, stage: f.number(s.Stage),
 		job: clamp32(s.Job), partition: clamp32(s.Partition), device: int16(clamp32(s.Device)),
-		cpuNS: s.CPUNS, threads: float32(o.threads),
+		cpuNS: s.CPUNS, threads: float32(o.threads), anyThreads: s.Threads <= 0,
 	}
 	if s.Job >= 0 && s.Partition >= 0 {
 		waited := f.rho.clock(s.Job, s.Partition).at(s.EndNS) - o.waited

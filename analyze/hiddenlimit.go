@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 
 	"highwater/analyze/memory"
 	"highwater/internal/units"
@@ -10,11 +11,13 @@ import (
 
 // hiddenLimit finds a bound below what the machine shows, which the run met or came near.
 //
-//  1. The bound on memory is the smallest on the process at the start (the manifest's), or the
-//     cgroup's own as sampled, where that is lower than max_of_ram of the RAM.
+//  1. The bound on memory is the smallest of: the one on the process at the start (the manifest's),
+//     the cgroup's own as sampled, the memory of the NUMA nodes that the process may use. It is
+//     hidden where it is lower than max_of_ram of the RAM.
 //  2. The run met it when the cgroup's counters of OOM events grew, or of charges that hit the
-//     limit; it came near when what is charged (else the peak RSS) reached near_ratio of it.
-//  3. A CPU quota is met when the cgroup's threads were kept off the CPU for min_throttled_ratio
+//     limit; it came near when what counts against it (charge) reached near_ratio of it.
+//  3. The cgroup's memory.high is met when its counter of throttled tasks grew.
+//  4. A CPU quota is met when the cgroup's threads were kept off the CPU for min_throttled_ratio
 //     of the time.
 type hiddenLimit struct{}
 
@@ -24,8 +27,8 @@ const hiddenName = "hidden-limit"
 func (hiddenLimit) Doc() Doc {
 	return Doc{
 		Name: hiddenName,
-		Summary: "A limit below what the machine shows (cgroup, rlimit, quota) is what the run " +
-			"met or came near.",
+		Summary: "A limit below what the machine shows (cgroup, rlimit, NUMA nodes, quota) is what " +
+			"the run met or came near.",
 		RefutedBy: "The limit having been raised during the run; or a charge that is page cache " +
 			"which the kernel can drop (memory.stat: file).",
 		Remedy: "Plan against this limit, not against the RAM: highwater plan --memory LIMIT; or " +
@@ -45,6 +48,11 @@ func (hiddenLimit) Doc() Doc {
 				Name: hiddenName + ".error_ratio", Default: 0.97,
 				Meaning: "charge over limit from which it is an error",
 				Source:  "reasoned: an OOM kill is one allocation away",
+			},
+			{
+				Name: hiddenName + ".min_high_events", Default: 1,
+				Meaning: "times a task was throttled at the cgroup's memory.high",
+				Source:  "memory.high is met where somebody set it: each time, reclaim ran first",
 			},
 			{
 				Name: hiddenName + ".min_throttled_ratio", Default: 0.05,
@@ -75,58 +83,69 @@ type bound struct {
 // Finish implements Pass.
 func (p *hiddenPass) Finish(s *Summary, _ *memory.Report) Outcome {
 	var found []Finding
-	quota, told := p.quota(s)
-	if quota != nil {
-		found = append(found, *quota)
+	quota, toldQuota := p.quota(s)
+	high, toldHigh := p.high()
+	for _, f := range []*Finding{quota, high} {
+		if f != nil {
+			found = append(found, *f)
+		}
 	}
 	b, ok := p.bound()
 	ram := float64(p.in.Trace.Manifest.Host.RAMBytes)
 	switch {
-	case !ok && !told:
+	case !ok && !toldQuota && !toldHigh:
 		return Outcome{
-			NotApplicable: "neither a limit of a cgroup or rlimit nor CPU throttling is in the trace",
+			NotApplicable: "neither a limit of a cgroup, rlimit or NUMA nodes nor throttling is in " +
+				"the trace",
 		}
 	case ok && ram > 0 && b.bytes < p.limit("max_of_ram")*ram:
 		if f := p.memory(s, b, ram); f != nil {
 			found = append(found, *f)
 		}
 	}
-	return Outcome{Findings: found}
+	return Outcome{Findings: found, Unseen: p.unseen()}
+}
+
+// unseen says which limits the trace does not tell of.
+func (p *hiddenPass) unseen() string {
+	switch n := p.in.Trace.Manifest.Memory.Nodes; {
+	case n == nil:
+		return "from which NUMA nodes the process may take memory is not recorded"
+	case n.SetBy != "" && n.AllowedBytes == 0:
+		return "how much memory NUMA nodes " + n.Allowed + " have, which a " + n.SetBy +
+			" confines the process to, is not recorded"
+	}
+	return ""
 }
 
 // bound is the smallest limit that is known; what MemAvailable gave at the start is no limit.
 func (p *hiddenPass) bound() (bound, bool) {
 	m := p.in.Trace.Manifest.Memory
 	var b bound
-	if m.EffectiveBytes > 0 && m.Kind != "mem_available" {
-		b = bound{float64(m.EffectiveBytes), m.Kind, m.Path}
+	least := func(bytes float64, kind, path string) {
+		if bytes > 0 && (b.bytes == 0 || bytes < b.bytes) {
+			b = bound{bytes, kind, path}
+		}
 	}
-	if c := p.in.facts.curve(probe.CgroupLimit); c.len() > 0 && c.last() > 0 &&
-		(b.bytes == 0 || c.last() < b.bytes) {
-		b = bound{c.last(), "cgroup", ""}
+	if m.Kind != probe.LimitMemAvailable {
+		least(float64(m.EffectiveBytes), m.Kind, m.Path)
+	}
+	least(p.in.facts.curve(probe.CgroupLimit).last(), probe.LimitCgroup, "")
+	if n := m.Nodes; n != nil && n.SetBy != "" {
+		least(float64(n.AllowedBytes), probe.LimitNUMA, n.SetBy+" "+n.Allowed)
 	}
 	return b, b.bytes > 0
 }
 
 // memory judges the bound on memory.
 func (p *hiddenPass) memory(s *Summary, b bound, ram float64) *Finding {
-	charge, what := p.charge(s)
+	charge, what := p.charge(s, b)
 	n := Numbers{
 		{"memory_limit_bytes", b.bytes},
 		{"ram_bytes", ram},
 		{"of_ram_ratio", b.bytes / ram},
 	}
-	var hits float64
-	for _, x := range []struct{ metric, name string }{
-		{probe.CgroupOOMs, "oom_kill_events"}, {eventsOOM, "oom_events"},
-		{eventsMax, "at_limit_events"}, {failCount, "failed_charges"},
-	} {
-		if c := p.in.facts.curve(x.metric); c.len() > 1 {
-			rise := c.rise(c.at[0], c.at[c.len()-1])
-			n = append(n, Number{x.name, rise})
-			hits += rise
-		}
-	}
+	hits := p.hits(b, &n)
 	near := ratio(charge, b.bytes)
 	if hits == 0 && near < p.limit("near_ratio") {
 		return nil
@@ -135,18 +154,18 @@ func (p *hiddenPass) memory(s *Summary, b bound, ram float64) *Finding {
 		n = append(n, Number{"highest_charge_bytes", charge}, Number{"of_limit_ratio", near})
 	}
 	f := &Finding{
-		Check: "memory", Severity: Warning, Evidence: Evidence{Numbers: n},
-		Sentence: fmt.Sprintf("The limit was %s (%s), not the machine's %s:", units.Bytes(int64(b.bytes)),
-			b.who(), units.Bytes(int64(ram))),
+		Check: "memory", Severity: Warning, Evidence: Evidence{Numbers: n}, Remedy: b.remedy(),
 	}
+	var said []string
 	if charge > 0 {
-		f.Sentence += fmt.Sprintf(" %s reached %s, %.0f %% of it", what, units.Bytes(int64(charge)),
-			100*near)
+		said = append(said, fmt.Sprintf("%s reached %s, %.0f %% of it", what, units.Bytes(int64(charge)),
+			100*near))
 	}
 	if hits > 0 {
-		f.Sentence += fmt.Sprintf(", and it was hit %s", times(int64(hits)))
+		said = append(said, "it was hit "+times(int64(hits)))
 	}
-	f.Sentence += "."
+	f.Sentence = fmt.Sprintf("The limit was %s (%s), not the machine's %s: %s.",
+		units.Bytes(int64(b.bytes)), b.who(), units.Bytes(int64(ram)), strings.Join(said, ", and "))
 	kills, _ := n.Value("oom_kill_events")
 	ooms, _ := n.Value("oom_events")
 	if kills+ooms > 0 || near >= p.limit("error_ratio") {
@@ -155,28 +174,103 @@ func (p *hiddenPass) memory(s *Summary, b bound, ram float64) *Finding {
 	return f
 }
 
+// hits is how often the cgroup's counters say that its limit was met; they do not count for a bound
+// that is not a cgroup's.
+func (p *hiddenPass) hits(b bound, n *Numbers) (hits float64) {
+	if b.kind != probe.LimitCgroup {
+		return 0
+	}
+	for _, x := range []struct{ metric, name string }{
+		{probe.CgroupOOMs, "oom_kill_events"}, {eventsOOM, "oom_events"},
+		{eventsMax, "at_limit_events"}, {failCount, "failed_charges"},
+	} {
+		if c := p.in.facts.curve(x.metric); c.len() > 1 {
+			rise := c.rise(c.at[0], c.at[c.len()-1])
+			*n = append(*n, Number{x.name, rise})
+			hits += rise
+		}
+	}
+	return hits
+}
+
+// who names what sets the bound.
 func (b bound) who() string {
-	if b.path != "" {
+	switch {
+	case b.kind == probe.LimitNUMA:
+		setBy, nodes, _ := strings.Cut(b.path, " ")
+		return "NUMA nodes " + nodes + ", by a " + setBy
+	case b.kind == probe.LimitRlimit && b.path != "":
+		return b.path
+	case b.path != "":
 		return b.kind + " " + b.path
 	}
 	return b.kind
 }
 
-// charge is the most that was charged to the cgroup as sampled, else the peak RSS; 0 where neither
-// is known.
-func (p *hiddenPass) charge(s *Summary) (bytes float64, what string) {
-	for _, metric := range []string{probe.CgroupUsage, probe.CgroupPeak} {
-		if c := p.in.facts.curve(metric); c.len() > 0 {
-			v, _ := c.highest()
-			if v > bytes {
-				bytes, what = v, "The cgroup's charge"
-			}
+// remedy is what to do about the bound, "" for the analyzer's.
+func (b bound) remedy() string {
+	if b.kind != probe.LimitNUMA {
+		return ""
+	}
+	return "Plan against these nodes: highwater plan --memory " + units.Bytes(int64(b.bytes)) +
+		"; or allow more of them (cpuset.mems, numactl --membind), or prefer instead of binding " +
+		"(numactl --preferred)."
+}
+
+// charge is the most that counted against the bound; 0 where it is not known.
+//
+//   - Against RLIMIT_AS: address space, touched or not.
+//   - Against a cgroup: what was charged to it, or to the ancestor that sets the limit. The kernel's own
+//     peak counts only where it rose in the run: it is the cgroup's, which may be older.
+//   - In every case at least the peak RSS.
+func (p *hiddenPass) charge(s *Summary, b bound) (bytes float64, what string) {
+	most := func(v float64, name string) {
+		if v > bytes {
+			bytes, what = v, name
 		}
 	}
-	if s.PeakRSSBytes != nil && (bytes == 0 || float64(*s.PeakRSSBytes) > bytes) {
-		bytes, what = float64(*s.PeakRSSBytes), "RSS"
+	if b.path == "RLIMIT_AS" {
+		v, _ := p.in.facts.curve(virtualBytes).highest()
+		most(v, "Address space")
+	}
+	if b.kind == probe.LimitCgroup {
+		for _, metric := range []string{limiterUsage, probe.CgroupUsage} {
+			v, _ := p.in.facts.curve(metric).highest()
+			most(v, "The cgroup's charge")
+		}
+		if c := p.in.facts.curve(probe.CgroupPeak); c.last() > c.first() {
+			most(c.last(), "The cgroup's charge")
+		}
+	}
+	if s.PeakRSSBytes != nil {
+		most(float64(*s.PeakRSSBytes), "RSS")
 	}
 	return bytes, what
+}
+
+// high judges memory.high; told says whether its counter was sampled.
+func (p *hiddenPass) high() (f *Finding, told bool) {
+	c := p.in.facts.curve(eventsHigh)
+	if c.len() < 2 {
+		return nil, false
+	}
+	begin, end := c.at[0], c.at[c.len()-1]
+	events := c.rise(begin, end)
+	if events < p.limit("min_high_events") {
+		return nil, true
+	}
+	return &Finding{
+		Check: "memory_high", Severity: Warning,
+		Sentence: fmt.Sprintf("The cgroup's memory.high was met: its tasks were throttled %s to "+
+			"reclaim memory; its value is not in the trace.", times(int64(events))),
+		Evidence: Evidence{
+			Numbers: Numbers{{"memory_high_events", events}},
+			Window:  &Window{BeginNS: begin, EndNS: end},
+		},
+		RefutedBy: "The same run with memory.high at max, and no stage faster.",
+		Remedy: "Plan against memory.high (cat it in the cgroup's folder; MemoryHigh= of a unit) " +
+			"as against a limit: above it every allocation waits for reclaim.",
+	}, true
 }
 
 // quota judges CPU throttling; told says whether it was sampled.

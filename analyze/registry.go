@@ -35,10 +35,11 @@ type Pass interface {
 
 // Outcome is a pass's answer. Findings may leave ID, RefutedBy, Remedy, Page and Thresholds empty:
 // they are then the analyzer's. NotApplicable says what the trace lacks, "" where the pass could
-// look.
+// look; Unseen says which part of its question the trace does not answer, "" for none.
 type Outcome struct {
 	Findings      []Finding
 	NotApplicable string
+	Unseen        string
 }
 
 // Input is what a pass may read during the walk.

@@ -44,7 +44,7 @@ func Run(t *trace.Trace, opts Options) (*Report, error) {
 
 // take notes one analyzer's answer.
 func (r *Report) take(d Doc, o Outcome, values map[string]float64) {
-	s := Status{Analyzer: d.Name, Status: StatusClean}
+	s := Status{Analyzer: d.Name, Status: StatusClean, Why: o.Unseen}
 	switch {
 	case len(o.Findings) > 0:
 		s.Status = StatusFindings

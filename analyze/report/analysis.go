@@ -379,6 +379,11 @@ func (p *printer) endings(r *analyze.Report) {
 	for _, s := range r.NotApplicable {
 		p.paragraph("  not applicable  ", s.Analyzer+": "+s.Why)
 	}
+	for _, s := range r.Analyzers {
+		if s.Status != analyze.StatusNotApplicable && s.Why != "" {
+			p.paragraph("  not seen        ", s.Analyzer+": "+s.Why)
+		}
+	}
 	for _, w := range r.Warnings {
 		p.paragraph("  doubt           ", w)
 	}

@@ -176,7 +176,7 @@ func (c *planCmd) limit(t *trace.Trace, r *planReport) (int64, error) {
 func recordedMemory(t *trace.Trace, r *planReport) error {
 	m := &t.Manifest
 	switch {
-	case m.Memory.EffectiveBytes > 0 && (m.Memory.Kind == "cgroup" || m.Memory.Kind == "rlimit"):
+	case m.Memory.EffectiveBytes > 0 && m.Memory.Kind != "" && m.Memory.Kind != "mem_available":
 		r.MemoryBytes, r.MemorySource = m.Memory.EffectiveBytes, m.Memory.Kind
 	case m.Host.RAMBytes > 0:
 		r.MemoryBytes, r.MemorySource = m.Host.RAMBytes, "host"
