@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -40,6 +41,16 @@ struct library {
 
     void must(hw_status status, const char* what) const {
         if (status != HW_OK) die(std::string(what) + ": " + hw_last_error());
+    }
+
+    // All events that wait in the ring, which nobody else reads.
+    std::vector<hw_event> take_events(hw_context* context) const {
+        std::vector<hw_event> all, some(1 << 14);
+        for (size_t n = 1; n;) {
+            must(hw_ring_read(context, some.data(), some.size(), &n), "read events");
+            all.insert(all.end(), some.begin(), some.begin() + long(n));
+        }
+        return all;
     }
 };
 

@@ -2,8 +2,11 @@
 
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <vector>
+
+#include <dlfcn.h>
 
 namespace bench {
 
@@ -119,52 +122,117 @@ private:
     const library& lib_;
 };
 
-void note(result& r, const hw_proof_parts& p, int64_t upload_ns) {
+void note(result& r, const hw_proof_parts& p) {
     const char* names[HW_MSM_COUNT] = {"msm_h_ns", "msm_l_ns", "msm_a_ns", "msm_b_g1_ns",
                                        "msm_b_g2_ns"};
     r.values.emplace_back("ntt_ns", double(p.ntt_end_ns - p.begin_ns));
-    r.values.emplace_back("upload_ns", double(upload_ns));
+    r.values.emplace_back("upload_ns", double(p.upload_end_ns - p.begin_ns));
     for (int i = 0; i < HW_MSM_COUNT; i++) {
         r.values.emplace_back(names[i], double(p.msm[i].end_ns - p.msm[i].begin_ns));
     }
     r.values.emplace_back("device_peak_bytes", double(p.device_peak_bytes));
+    r.values.emplace_back("last_ns", double(p.end_ns - p.begin_ns));
 }
+
+// What the last start spent in each kind of kernel and copy, by its events.
+void note_kernels(result& r, const library& lib, const std::vector<hw_event>& events) {
+    std::map<uint64_t, int64_t> begun;
+    std::map<std::string, int64_t> spent;
+    for (const hw_event& e : events) {
+        if (e.kind == HW_EVENT_KERNEL_BEGIN || e.kind == HW_EVENT_COPY_BEGIN) {
+            begun[e.id] = e.time_ns;
+        } else if (e.kind == HW_EVENT_KERNEL_END || e.kind == HW_EVENT_COPY_END) {
+            const char* name = lib.hw_name(e.name);
+            spent[name ? name : "unknown"] += e.time_ns - begun[e.id];
+        }
+    }
+    for (const auto& [name, ns] : spent)
+        r.values.emplace_back("kernel_" + name + "_ns", double(ns));
+}
+
+// Tells the driver's profiler where to look. Without a driver (the twin) there is nobody to tell.
+class profiler {
+public:
+    explicit profiler(bool wanted) {
+        if (wanted) driver_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        tell("cuProfilerStart");
+    }
+    ~profiler() { tell("cuProfilerStop"); }
+    profiler(const profiler&) = delete;
+    profiler& operator=(const profiler&) = delete;
+
+private:
+    void tell(const char* name) {
+        void* symbol = driver_ ? dlsym(driver_, name) : nullptr;
+        if (symbol) reinterpret_cast<int (*)()>(symbol)();
+    }
+    void* driver_ = nullptr;
+};
 
 } // namespace
 
-void prove(const library& lib, hw_context* context, const prove_spec& spec, report& to) {
-    const size_t n = size_t(1) << spec.log_size;
-    const small_values values(lib, context);
-    key k(lib, context, spec.log_size, spec.b_g2);
-    vector_of_fr a(lib, context, n, spec.pinned), b(lib, context, n, spec.pinned),
-        c(lib, context, n, spec.pinned), w(lib, context, n, spec.pinned);
-    for (size_t i = 0; i < n; i++) {
-        a.data[i] = uniform(3 * i);
-        b.data[i] = uniform(3 * i + 1);
-        c.data[i] = uniform(3 * i + 2);
-        w.data[i] = spec.label ? values.label(i) : uniform(i);
-    }
+struct start::state {
+    const library& lib;
+    hw_context* context;
+    const small_values values;
+    key k;
+    vector_of_fr a, b, c, w;
     hw_assignment in{};
-    in.struct_bytes = sizeof in;
-    in.flags = spec.b_g2 ? uint32_t(HW_PROVE_B_G2) : 0;
-    in.a = a.data;
-    in.b = b.data;
-    in.c = c.data;
-    in.w = w.data;
-    in.constraints = n;
-    in.job = in.partition = -1;
+
+    state(const library& l, hw_context* on, const prove_spec& spec, size_t n)
+        : lib(l), context(on), values(l, on), k(l, on, spec.log_size, spec.b_g2),
+          a(l, on, n, spec.pinned), b(l, on, n, spec.pinned), c(l, on, n, spec.pinned),
+          w(l, on, n, spec.pinned) {
+        for (size_t i = 0; i < n; i++) {
+            a.data[i] = uniform(3 * i);
+            b.data[i] = uniform(3 * i + 1);
+            c.data[i] = uniform(3 * i + 2);
+            w.data[i] = spec.label ? values.label(i) : uniform(i);
+        }
+        in.struct_bytes = sizeof in;
+        in.flags = spec.b_g2 ? uint32_t(HW_PROVE_B_G2) : 0;
+        in.a = a.data;
+        in.b = b.data;
+        in.c = c.data;
+        in.w = w.data;
+        in.constraints = n;
+        in.job = in.partition = -1;
+    }
+};
+
+start::start(const library& lib, hw_context* context, const prove_spec& spec)
+    : state_(new state(lib, context, spec, size_t(1) << spec.log_size)) {}
+start::~start() = default;
+
+int64_t start::run(hw_proof_parts& parts) {
+    parts = {};
+    parts.struct_bytes = sizeof parts;
+    const int64_t begin = now_ns();
+    state_->lib.must(
+        state_->lib.hw_prove_start(state_->context, state_->k.srs, &state_->in, &parts),
+        "start proof");
+    return now_ns() - begin;
+}
+
+void prove(const library& lib, hw_context* context, const prove_spec& spec, report& to) {
+    start proof(lib, context, spec);
     result r;
     r.name = "ProveStart/scalars=" + std::string(spec.label ? "label" : "dense") +
              "/memory=" + (spec.pinned ? "pinned" : "pageable") +
              "/b_g2=" + (spec.b_g2 ? "device" : "none") + "/log=" + std::to_string(spec.log_size);
     hw_proof_parts parts{};
-    parts.struct_bytes = sizeof parts;
-    for (uint32_t i = 0; i <= spec.repeats; i++) {
-        int64_t begin = now_ns();
-        lib.must(lib.hw_prove_start(context, k.srs, &in, &parts), "start proof");
-        if (i) r.ns.push_back(now_ns() - begin); // the first is a warm-up
+    proof.run(parts); // a warm-up
+    std::vector<hw_event> events;
+    {
+        const profiler look(spec.profile);
+        for (uint32_t i = 0; i < spec.repeats; i++) {
+            lib.take_events(context);
+            r.ns.push_back(proof.run(parts));
+        }
+        events = lib.take_events(context);
     }
-    note(r, parts, parts.upload_end_ns - parts.begin_ns);
+    note(r, parts);
+    note_kernels(r, lib, events);
     to.add(r);
 }
 

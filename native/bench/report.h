@@ -25,22 +25,37 @@ struct result {
 
 class report {
 public:
+    // With a path, the JSON there is whole after each result: a run may be stopped.
+    explicit report(std::string json) : json_(std::move(json)) {}
+
     // Facts of the machine: key and text.
     void fact(const std::string& key, const std::string& text) {
         facts_.emplace_back(key, text);
         printf("%s: %s\n", key.c_str(), text.c_str());
     }
 
+    // Repeats of a name that was there before join those; the further figures are the last ones.
     void add(const result& r) {
-        results_.push_back(r);
+        auto same = [&](const result& x) { return x.name == r.name; };
+        auto at = std::find_if(results_.begin(), results_.end(), same);
+        if (at == results_.end()) {
+            results_.push_back(r);
+        } else {
+            at->ns.insert(at->ns.end(), r.ns.begin(), r.ns.end());
+            at->values = r.values;
+        }
         for (int64_t ns : r.ns) printf("Benchmark%s 1 %lld ns/op\n", r.name.c_str(), (long long)ns);
         fflush(stdout);
+        if (!json_.empty()) write_json();
     }
 
-    void write_json(const std::string& path) const {
-        FILE* f = fopen(path.c_str(), "w");
+    const std::vector<result>& all() const { return results_; }
+
+private:
+    void write_json() const {
+        FILE* f = fopen(json_.c_str(), "w");
         if (!f) {
-            fprintf(stderr, "write %s: cannot open\n", path.c_str());
+            fprintf(stderr, "write %s: cannot open\n", json_.c_str());
             return;
         }
         fprintf(f, "{\n");
@@ -62,9 +77,7 @@ public:
         fclose(f);
     }
 
-    const std::vector<result>& all() const { return results_; }
-
-private:
+    const std::string json_;
     std::vector<std::pair<std::string, std::string>> facts_;
     std::vector<result> results_;
 };

@@ -109,7 +109,8 @@ void context::take_arena() {
         throw failure(HW_OUT_OF_DEVICE_MEMORY, text.str());
     }
     arena_base_ = rt::device_alloc(want);
-    arena_ = std::make_unique<heap>(log_, "d_arena", false, arena_base_, want);
+    arena_ = std::make_unique<heap>(log_, "d_arena", false, arena_base_, want,
+                                    (config_.flags & HW_CONFIG_SEPARATE_BLOCKS) != 0);
 }
 
 // Code, tables, streams, events and what the driver keeps for itself, by the driver's own figures.

@@ -1,6 +1,9 @@
 #include "core/heap.h"
 
+#include <algorithm>
+
 #include "core/names.h"
+#include "core/runtime.h"
 
 namespace highwater {
 
@@ -26,24 +29,34 @@ void recorder::put(uint16_t kind, uint16_t name, bool on_host, uint64_t id, uint
     ring_->push(e);
 }
 
-heap::heap(recorder& log, const char* name, bool on_host, void* base, uint64_t bytes)
-    : log_(log), on_host_(on_host), name_(name_number(name)), id_(log.next_id()),
+heap::heap(recorder& log, const char* name, bool on_host, void* base, uint64_t bytes, bool apart)
+    : log_(log), on_host_(on_host), apart_(apart), name_(name_number(name)), id_(log.next_id()),
       arena_(base, bytes, on_host ? host_alignment : device_alignment) {
     if (bytes) log_.put(HW_EVENT_ALLOC, name_, on_host_, id_, bytes, owner{});
 }
 
 heap::~heap() {
-    for (auto& [data, h] : held_)
+    for (auto& [data, h] : held_) {
         log_.put(HW_EVENT_FREE, h.cls, on_host_, h.id, h.bytes, h.who, id_);
+        if (apart_) rt::device_free(data);
+    }
     if (arena_.bytes()) log_.put(HW_EVENT_FREE, name_, on_host_, id_, arena_.bytes(), owner{});
 }
 
 heap::block heap::alloc(uint64_t bytes, const char* cls, uint32_t lane, owner who) {
     uint16_t name = name_number(cls);
     std::lock_guard<std::mutex> hold(lock_);
-    void* data = arena_.alloc(bytes, lane);
-    if (!data) return {nullptr, 0, 0};
-    held h{arena_.rounded(bytes), log_.next_id(), name, who};
+    void *place = arena_.alloc(bytes, lane), *data = place;
+    if (!place) return {nullptr, 0, 0};
+    if (apart_) {
+        try {
+            data = rt::device_alloc(std::max<uint64_t>(bytes, 1));
+        } catch (...) {
+            arena_.free(place, lane);
+            throw;
+        }
+    }
+    held h{arena_.rounded(bytes), log_.next_id(), name, who, place};
     held_.emplace(data, h);
     log_.put(HW_EVENT_ALLOC, name, on_host_, h.id, h.bytes, who, id_);
     return {data, h.bytes, h.id};
@@ -56,7 +69,8 @@ bool heap::free(void* data, uint32_t lane, uint64_t* bytes) {
     const held h = it->second;
     held_.erase(it);
     log_.put(HW_EVENT_FREE, h.cls, on_host_, h.id, h.bytes, h.who, id_);
-    arena_.free(data, lane);
+    arena_.free(h.place, lane);
+    if (apart_) rt::device_free(data); // waits for the device
     if (bytes) *bytes = h.bytes;
     return true;
 }

@@ -41,7 +41,10 @@ public:
     };
 
     // `name` is the class of the whole range, whose buffer is recorded now. on_host: pinned memory.
-    heap(recorder& log, const char* name, bool on_host, void* base, uint64_t bytes);
+    // apart: blocks are placed in the range as ever, and each is then an allocation of the driver's
+    // (HW_CONFIG_SEPARATE_BLOCKS); the range itself stays untouched.
+    heap(recorder& log, const char* name, bool on_host, void* base, uint64_t bytes,
+         bool apart = false);
     // Records the range's end; its memory is the owner's to give back.
     ~heap();
 
@@ -58,9 +61,10 @@ private:
         uint64_t bytes, id;
         uint16_t cls;
         owner who;
+        void* place; // in the arena; where the block is, unless blocks are apart
     };
     recorder& log_;
-    const bool on_host_;
+    const bool on_host_, apart_;
     const uint16_t name_;
     const uint64_t id_;
     std::mutex lock_;

@@ -113,8 +113,11 @@ typedef struct hw_config {
 } hw_config;
 
 enum {
-    HW_CONFIG_NO_EVENTS = 1u /* nothing is written to the ring, and kernels carry no CUDA events: to
-                                measure what recording costs */
+    HW_CONFIG_NO_EVENTS = 1u, /* nothing is written to the ring, and kernels carry no CUDA events:
+                                 to measure what recording costs */
+    HW_CONFIG_SEPARATE_BLOCKS = 2u /* each block of device memory is an allocation of the driver's,
+                                      beside the arena that accounts for it: so that memory
+                                      checkers see where blocks end, what was never written */
 };
 
 /* Creates the device's context, loads its code and the NTT's tables, takes arena and pinned pool.

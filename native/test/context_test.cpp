@@ -120,6 +120,20 @@ TEST(work_that_does_not_fit_fails_alone) {
     CHECK_OK(some_work(context));
 }
 
+TEST(separate_blocks_are_accounted_for_in_the_arena) {
+    const uint64_t before = driver_used();
+    {
+        hw_config c = config(2 * mib);
+        c.flags = HW_CONFIG_SEPARATE_BLOCKS;
+        test::context context(c);
+        CHECK_OK(some_work(context));
+        CHECK(context.memory().arena_peak_bytes > 0);
+        CHECK_EQUAL(some_work(context, 20), HW_OUT_OF_DEVICE_MEMORY);
+        CHECK_EQUAL(context.memory().arena_used_bytes, 0u);
+    }
+    CHECK(driver_used() <= before + mib); // the blocks went with their owners
+}
+
 // Each device operation in turn fails: the call says so, holds nothing, and the next one works.
 TEST(injected_faults_fail_one_call) {
     for (uint64_t n = 1; n <= 3; n++) {

@@ -1,6 +1,7 @@
 // A context of the twin for a test, and its events.
 #pragma once
 
+#include <cstdlib>
 #include <vector>
 
 #include "check.h"
@@ -10,11 +11,13 @@ namespace test {
 
 constexpr uint64_t mib = 1 << 20;
 
+// With HW_TEST_SEPARATE set, blocks of device memory are allocations of their own: for checkers.
 inline hw_config config(uint64_t arena_bytes = 64 * mib) {
     hw_config c{};
     c.struct_bytes = sizeof c;
     c.arena_bytes = arena_bytes;
     c.pinned_pool_bytes = mib;
+    if (getenv("HW_TEST_SEPARATE")) c.flags = HW_CONFIG_SEPARATE_BLOCKS;
     return c;
 }
 

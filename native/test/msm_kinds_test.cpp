@@ -86,11 +86,12 @@ template <class G> class sums {
     test::context context_;
     random_source random_;
     std::vector<size_t> sizes_;
+    std::vector<hw_msm_options> ways_;
     std::vector<blst_fr> logs_, scalars_;
     std::vector<typename G::affine> points_;
 
     void check(size_t n, const typename G::affine& want, const std::string& what) {
-        for (const hw_msm_options& way : ways()) {
+        for (const hw_msm_options& way : ways_) {
             typename G::affine out;
             hw_msm_stats stats{};
             CHECK_OK(hw_op_msm(context_, G::tag, points_.data(), scalars_.data(), n, &way, &out,
@@ -105,10 +106,10 @@ template <class G> class sums {
     }
 
 public:
-    sums(uint64_t seed, std::vector<size_t> sizes)
-        : context_(config(on_device() ? 4096 * mib : 64 * mib)),
-          random_(seed),
-          sizes_(std::move(sizes)) {}
+    sums(uint64_t seed, std::vector<size_t> sizes, uint64_t arena_bytes)
+        : context_(config(arena_bytes)), random_(seed), sizes_(std::move(sizes)), ways_(ways()) {}
+
+    void only(std::vector<hw_msm_options> these) { ways_ = std::move(these); }
 
     void run(int logs, int scalars) {
         const size_t most = sizes_.back();
@@ -128,12 +129,39 @@ public:
 };
 
 template <class G> void every_kind(uint64_t seed, const std::vector<size_t>& sizes) {
-    sums<G> all(seed, sizes);
+    sums<G> all(seed, sizes, on_device() ? 4096 * mib : 64 * mib);
     for (int logs = 0; logs < logs_kinds; logs++)
         for (int scalars = 0; scalars < scalars_kinds; scalars++) all.run(logs, scalars);
 }
 
+hw_msm_options way(uint32_t path, uint32_t window_bits, uint64_t scratch) {
+    hw_msm_options o{};
+    o.struct_bytes = sizeof o;
+    o.path = path;
+    o.window_bits = window_bits;
+    o.scratch_bytes = scratch;
+    return o;
+}
+
+// Few sums that together run every kernel of the driver, for tools under which everything is slow:
+// both paths, one group of windows and several, full rows and sparse ones, large buckets, points
+// that add to themselves and to nothing.
+template <class G> void sweep(uint64_t seed, size_t n) {
+    sums<G> some(seed, {1, n / 16 + 1, n}, 256 * mib);
+    some.only({way(HW_MSM_AUTO, 0, 0), way(HW_MSM_XYZZ, 8, 0), way(HW_MSM_AFFINE, 7, 0),
+               way(HW_MSM_AFFINE, 10, 32 * mib)});
+    some.run(random_logs, uniform);
+    some.run(special_logs, mixed);
+    some.only({way(HW_MSM_AUTO, 0, 0), way(HW_MSM_AFFINE, 14, 0)});
+    some.run(random_logs, label_like);
+    some.only({way(HW_MSM_AFFINE, 8, 0), way(HW_MSM_XYZZ, 8, 24 * mib)});
+    some.run(one_log, ones);
+}
+
 } // namespace
+
+TEST(sweep_msm_g1) { sweep<group1>(13, on_device() ? 1 << 14 : 150); }
+TEST(sweep_msm_g2) { sweep<group2>(14, on_device() ? 1 << 13 : 50); }
 
 TEST(msm_of_every_kind_g1) {
     if (on_device()) every_kind<group1>(11, {1, 2, 3, 33, 129, 1000, 4097, 70001, (1 << 18) - 1});
