@@ -70,16 +70,37 @@ func checkField[T comparable, P arithmetic[T]](t *testing.T, field int, random f
 		if err := Field(c, field, op.op, a, b, out); err != nil {
 			t.Fatalf("%s: %v", op.name, err)
 		}
-		for i := range out {
+		i := firstWrong(len(out), func(i int) bool {
 			var want T
-			if op.apply(&want, &a[i], &b[i]); out[i] != want {
-				t.Fatalf("%s: value %d is %v of %v and %v, want %v", op.name, i, out[i], a[i], b[i], want)
-			}
+			op.apply(&want, &a[i], &b[i])
+			return out[i] == want
+		})
+		if i >= 0 {
+			t.Fatalf("%s: value %d is %v of %v and %v: wrong", op.name, i, out[i], a[i], b[i])
 		}
 	}
 	if err := Field(c, field, OpMul, a[:0], b[:0], a[:0]); err != nil {
 		t.Errorf("nothing to compute: %v", err)
 	}
+}
+
+// firstWrong is the least number below n that is not right, or -1. Parts are looked at side by side.
+func firstWrong(n int, right func(i int) bool) int {
+	const part = 1 << 12
+	wrong := make([]int, (n+part-1)/part)
+	inRows(n, part, func(row, from, to int) {
+		for wrong[row] = from; wrong[row] < to && right(wrong[row]); wrong[row]++ {
+		}
+		if wrong[row] == to {
+			wrong[row] = -1
+		}
+	})
+	for _, i := range wrong {
+		if i >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 func randomFp(r *rand.Rand) (e fp.Element) {

@@ -5,8 +5,6 @@ package device
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/consensys/gnark-crypto/ecc"
@@ -244,80 +242,4 @@ func TestFixedBase(t *testing.T) {
 			t.Fatalf("G2: multiple %d of %v is %v, want %v", i, scalars[i], out2[i], want)
 		}
 	}
-}
-
-// TestLargeMSM: sizes at which only logarithms are a cheap enough oracle: the sum of s·log is the
-// logarithm of the result. Points come from the device, whose multiples TestFixedBase checks.
-func TestLargeMSM(t *testing.T) {
-	r := testRand(t)
-	c := newContext(t, Config{})
-	_, _, g1, g2 := curve.Generators()
-	most := maxLog(9)
-	for _, lg := range []int{9, 14, 16, 18, 20, 22, 24} {
-		if lg > most {
-			break
-		}
-		for _, n := range []int{1 << lg, 1<<lg - 12345%(1<<lg)} {
-			for points, makeLogs := range logProfiles {
-				if lg > 16 && points != "random" && points != "few and infinity" {
-					continue
-				}
-				logs, scalars := make([]fr.Element, n), make([]fr.Element, n)
-				makeLogs(r, logs)
-				p1 := make([]curve.G1Affine, n)
-				if err := FixedBase(c, G1, &g1, logs, p1); err != nil {
-					t.Fatal(err)
-				}
-				p2 := make([]curve.G2Affine, n/4)
-				if err := FixedBase(c, G2, &g2, logs[:n/4], p2); err != nil {
-					t.Fatal(err)
-				}
-				for name, makeScalars := range scalarProfiles {
-					makeScalars(r, scalars)
-					what := fmt.Sprintf("%s points, %s scalars", points, name)
-					checkByLogs(t, c, G1, &g1, p1, logs, scalars, what)
-					checkByLogs(t, c, G2, &g2, p2, logs[:n/4], scalars[:n/4], what)
-				}
-			}
-		}
-	}
-}
-
-// checkByLogs compares an MSM with the multiple of the base that the logarithms give.
-func checkByLogs[P comparable](t *testing.T, c *Context, group int, base *P, points []P,
-	logs, scalars []fr.Element, what string,
-) {
-	t.Helper()
-	sum := innerProduct(logs, scalars)
-	want := make([]P, 1)
-	if err := FixedBase(c, group, base, []fr.Element{sum}, want); err != nil {
-		t.Fatal(err)
-	}
-	got, stats, err := MSM(c, group, points, scalars, MSMOptions{})
-	if err != nil {
-		t.Fatalf("G%d, %d points: %v", group, len(points), err)
-	}
-	if got != want[0] {
-		t.Fatalf("G%d, %d points, %s, %+v: %v, want %v", group, len(points), what, stats, got, want[0])
-	}
-}
-
-// innerProduct is the sum of a[i]·b[i].
-func innerProduct(a, b []fr.Element) (sum fr.Element) {
-	parts := make([]fr.Element, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for p := range parts {
-		lo, hi := len(a)*p/len(parts), len(a)*(p+1)/len(parts)
-		wait.Go(func() {
-			var product fr.Element
-			for i := lo; i < hi; i++ {
-				parts[p].Add(&parts[p], product.Mul(&a[i], &b[i]))
-			}
-		})
-	}
-	wait.Wait()
-	for i := range parts {
-		sum.Add(&sum, &parts[i])
-	}
-	return sum
 }

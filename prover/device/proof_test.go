@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"highwater/prover/circuit"
@@ -194,41 +195,62 @@ func TestSetupBytes(t *testing.T) {
 func arenaFor(logSize int) int64 { return int64(max(256<<20, 4096<<logSize)) }
 
 // TestFaults makes each operation of a proof fail in turn: the proof fails with an error that says
-// so, holds nothing, and the next one is right.
+// so, holds nothing, and the next one is right. On the twin every ninth one, of 100 or more; on a
+// device each, several side by side.
 func TestFaults(t *testing.T) {
 	r := newRig(t, "mimc", 10)
 	want := r.mustProve(t, r.cpu, 0, 0)
-	failures, step := 0, int64(9) // of 100 or more
-	for n := int64(1); ; n += step {
-		o := Options{Pinned: PinnedPool, Workers: 1, BG2: true,
-			Context: Config{ArenaBytes: 64 << 20, FaultOperation: n}}
-		b, err := NewBackend(library(t), r.key, nil, o)
-		if err != nil { // while the key was loaded
-			wantStatus(t, err, Failed)
-			continue
-		}
-		before := b.Memory()[0]
-		_, err = r.prove(b, 0, 0)
-		if err != nil {
-			wantStatus(t, err, Failed)
-			failures++
-			if now := b.Memory()[0]; now.ArenaUsed != before.ArenaUsed || now.PoolUsed != 0 {
-				t.Errorf("operation %d: the failed proof holds memory: %+v, before %+v", n, now, before)
-			}
-			if got := r.mustProve(t, b, 0, 0); !bytes.Equal(got, want) {
-				t.Errorf("operation %d: the proof after the failed one is wrong", n)
-			}
-		}
-		if cerr := b.Close(); cerr != nil {
-			t.Error(cerr)
-		}
-		if err == nil || t.Failed() {
-			break
-		}
+	workers, step := 1, int64(9)
+	if large() {
+		workers, step = 8, 1
 	}
-	if failures < 3 {
-		t.Errorf("%d operations of a proof failed: too few to have been tried in turn", failures)
+	var failures atomic.Int64
+	t.Run("workers", func(t *testing.T) {
+		for w := range workers {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				for n := int64(1 + w); r.survives(t, n, want, &failures); n += step * int64(workers) {
+				}
+			})
+		}
+	})
+	t.Logf("%d operations of a proof failed", failures.Load())
+	if failures.Load() < 3 {
+		t.Error("too few operations failed to have been tried in turn")
 	}
+}
+
+// survives makes operation n of a fresh backend fail, and reports whether there was one.
+func (r *rig) survives(t *testing.T, n int64, want []byte, failures *atomic.Int64) bool {
+	o := Options{Pinned: PinnedPool, Workers: 1, BG2: true,
+		Context: Config{ArenaBytes: 64 << 20, FaultOperation: n}}
+	b, err := NewBackend(library(t), r.key, nil, o)
+	if err != nil { // while the key was loaded
+		wantStatus(t, err, Failed)
+		return true
+	}
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	before := b.Memory()[0]
+	got, err := r.prove(b, 0, 0)
+	if err == nil {
+		if !bytes.Equal(got, want) {
+			t.Errorf("no operation %d, and the proof is wrong", n)
+		}
+		return false
+	}
+	wantStatus(t, err, Failed)
+	failures.Add(1)
+	if now := b.Memory()[0]; now.ArenaUsed != before.ArenaUsed || now.PoolUsed != 0 {
+		t.Errorf("operation %d: the failed proof holds memory: %+v, before %+v", n, now, before)
+	}
+	if got := r.mustProve(t, b, 0, 0); !bytes.Equal(got, want) {
+		t.Errorf("operation %d: the proof after the failed one is wrong", n)
+	}
+	return !t.Failed()
 }
 
 func wantStatus(t testing.TB, err error, want Status) {
