@@ -11,6 +11,7 @@ const (
 	fileStat
 	fileRusage
 	fileGo
+	filePace
 	fileCurrent2
 	filePeak2
 	fileMax2
@@ -47,6 +48,7 @@ const (
 	stalls                  // PSI: some|full avg10=… total=MICROSECONDS
 	rusage                  // getrusage(RUSAGE_SELF), no file
 	gometrics               // runtime/metrics, no file
+	fixedWork               // a computation that is always the same, no file
 )
 
 // dir is a folder that depends on the options and on the sampled process.
@@ -91,6 +93,7 @@ var files = [fileCount]fileInfo{
 	fileStat:     inPID("stat", columns, true),
 	fileRusage:   {"getrusage", dirNone, nil, rusage, false},
 	fileGo:       {"runtime/metrics", dirNone, nil, gometrics, true},
+	filePace:     {"a fixed computation", dirNone, nil, fixedWork, false},
 	fileCurrent2: inCgroup("v2", dirMem2, "memory.current", single, false),
 	filePeak2:    inCgroup("v2", dirMem2, "memory.peak", single, true),
 	fileMax2:     inCgroup("v2", dirMem2, "memory.max", single, true),

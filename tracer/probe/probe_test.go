@@ -332,3 +332,18 @@ func BenchmarkFastTick(b *testing.B) {
 		p.tick(false)
 	}
 }
+
+// TestPace wants a time that is plausible on any machine, at every tick: a multiplication takes
+// between a fiftieth and 1000 ns.
+func TestPace(t *testing.T) {
+	var k kept
+	p := start(t, &k, manual)
+	for range 3 {
+		k.clear()
+		p.Tick()
+		const muls = 4 * paceRounds
+		if ns, ok := k.get(Pace); !ok || ns < muls/50 || ns > muls*1000 {
+			t.Errorf("%d multiplications took %v ns (sampled: %v)", muls, ns, ok)
+		}
+	}
+}

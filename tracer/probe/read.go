@@ -19,6 +19,7 @@ type readers struct {
 	runtime []metrics.Sample
 	why     []string     // by row of the table, why it has no reader
 	at      map[file]int // index in open
+	paced   uint64       // what the fixed computation gave, which keeps it from being left out
 }
 
 // reader is one kept-open file, or a call (fd -1).
@@ -156,6 +157,8 @@ func (s *readers) readOne(rd *reader) {
 		rd.err = s.readRusage(rd.wants)
 	case gometrics:
 		s.readRuntime(rd.wants)
+	case fixedWork:
+		s.readPace(rd.wants)
 	default:
 		var n int
 		n, rd.err = pread(rd.fd, s.buf, f != cpuLine)
