@@ -3,6 +3,7 @@ package analyze
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -250,8 +251,10 @@ func (p *latePass) Finish(s *Summary, m *memory.Report) Outcome {
 				"died is not known",
 		}
 	}
-	for id, d := range p.dead { // never freed: dead to the end of the trace
-		p.account(id, d, p.lastNS)
+	// Never freed: dead to the end of the trace. In one order, as are the sums of total: one trace
+	// gives one report.
+	for _, id := range slices.Sorted(maps.Keys(p.dead)) {
+		p.account(id, p.dead[id], p.lastNS)
 	}
 	t := p.total()
 	peakShare := 0.0
@@ -290,7 +293,7 @@ func ratio(part, whole float64) float64 {
 
 func (p *latePass) total() lateClass {
 	var t lateClass
-	for _, c := range p.classes {
+	for _, c := range p.sorted() {
 		t.buffers += c.buffers
 		t.deadArea += c.deadArea
 		t.overdueArea += c.overdueArea

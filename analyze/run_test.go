@@ -127,3 +127,29 @@ func TestEveryAnalyzerIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestReportIsRepeatable: one trace gives one report, to the last digit and the last example,
+// whatever the order of Go's maps.
+func TestReportIsRepeatable(t *testing.T) {
+	leftOver := held()
+	leftOver.keepBuffers = true // more than a finding names
+	late := held()
+	late.earlyFree, late.bg2NS, late.synthNS = false, 2_000_000_000/3, 1_000_000_000/7 // areas that floats do not hold
+	for name, p := range map[string]pipe{"pile-up": incident(), "left over": leftOver, "late": late} {
+		tr := p.run(t)
+		report := func() string {
+			text, err := json.Marshal(run(t, tr, analyze.Options{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		first := report()
+		for range 20 {
+			if again := report(); again != first {
+				t.Errorf("%s: two reports of one trace:\n%s\n%s", name, first, again)
+				break
+			}
+		}
+	}
+}
