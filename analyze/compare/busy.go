@@ -21,11 +21,11 @@ func (r *Run) others() (cores float64, ok bool) {
 		return 0, false
 	}
 	total := 0.0
-	for m, v := range r.Values {
+	for _, m := range commonMetrics([]*Run{r}) { // sorted: one sum, whatever the map's order
 		if m.Name != Counter {
 			continue
 		}
-		name := m.Subject[strings.LastIndex(m.Subject, " ")+1:]
+		v, name := r.Values[m], m.Subject[strings.LastIndex(m.Subject, " ")+1:]
 		switch {
 		case slices.Contains(hostCPU, name):
 			total += v

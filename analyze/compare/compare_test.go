@@ -348,3 +348,25 @@ func TestSmallClassIsNoVerdictOfOneRun(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersIsOneSum: sums of floats depend on their order, and the order of a map's keys on chance.
+func TestOthersIsOneSum(t *testing.T) {
+	r := &Run{sampledNS: 1e9, Values: Values{}, counters: map[string]bool{
+		"process.cpu.time.user": true, "system.cpu.time.user": true,
+	}}
+	for name, v := range map[string]float64{
+		"system.cpu.time.user": 12.31, "system.cpu.time.system": 4.17, "process.cpu.time.user": 7.7,
+		"process.cpu.time.system": 1.13,
+	} {
+		r.Values.set(Counter, name, v)
+	}
+	first, ok := r.others()
+	if !ok || math.Abs(first-7.65) > 1e-9 {
+		t.Errorf("others used %v cores (%v), want 7.65", first, ok)
+	}
+	for range 100 {
+		if again, _ := r.others(); again != first {
+			t.Fatalf("others used %v cores, or %v", first, again)
+		}
+	}
+}
