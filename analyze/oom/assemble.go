@@ -1,6 +1,7 @@
 package oom
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -69,7 +70,11 @@ func (a *assembler) reap(l *line) bool {
 	if !ok {
 		return true
 	}
-	for _, cur := range a.open {
+	if cur := a.open[l.head.host]; cur != nil && cur.killsPID(p.pid) {
+		cur.take(l) // another host may have killed a process of that number too
+		return true
+	}
+	for _, cur := range a.byBegin() {
 		if cur.killsPID(p.pid) {
 			cur.take(l)
 			return true
@@ -156,16 +161,17 @@ func (a *assembler) close(r *raw) {
 	a.done = append(a.done, r)
 }
 
-// closeAll ends every open event, in the order in which they began.
+// closeAll ends every open event.
 func (a *assembler) closeAll() {
-	var rest []*raw
-	for _, r := range a.open {
-		rest = append(rest, r)
-	}
-	slices.SortFunc(rest, func(x, y *raw) int { return sign64(x.firstNo - y.firstNo) })
-	for _, r := range rest {
+	for _, r := range a.byBegin() {
 		a.close(r)
 	}
+}
+
+// byBegin is the open events in the order in which they began.
+func (a *assembler) byBegin() []*raw {
+	return slices.SortedFunc(maps.Values(a.open),
+		func(x, y *raw) int { return sign64(x.firstNo - y.firstNo) })
 }
 
 // isEvent says whether the lines show the OOM killer at work, or a request refused: a dump of

@@ -130,6 +130,24 @@ func TestInterleaved(t *testing.T) {
 	wantInt(t, "unexplained of a", r.Events[0].UnexplainedBytes, 18684<<10)
 }
 
+// TestReaperOfItsHost: two hosts killed processes of one number, and each reaper's line is of its own.
+func TestReaperOfItsHost(t *testing.T) {
+	const text = "Sep  7 15:49:31 node-a kernel: Out of memory: Killed process 5 (a) total-vm:8kB, anon-rss:4kB, file-rss:0kB\n" +
+		"Sep  7 15:49:31 node-b kernel: Out of memory: Killed process 5 (b) total-vm:8kB, anon-rss:4kB, file-rss:0kB\n" +
+		"Sep  7 15:49:33 node-b kernel: oom_reaper: reaped process 5 (b), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB\n"
+	for range 50 { // the order of a map's keys is another each time
+		r := readText(t, text)
+		wantEvents(t, r, "host a/5", "host b/5")
+		if t.Failed() {
+			return
+		}
+		if got := r.Events[0].Victims[0].ReapedNS; got != nil {
+			t.Fatalf("node-a's process was reaped after %d ns, by node-b's reaper", *got)
+		}
+		wantInt(t, "reaped_after_ns of node-b's", r.Events[1].Victims[0].ReapedNS, 2e9)
+	}
+}
+
 // TestCut: a report cut anywhere is read without a made-up number: what it says is what the whole says,
 // or null.
 func TestCut(t *testing.T) {
