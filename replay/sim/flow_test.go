@@ -163,15 +163,23 @@ func without(changes []pipeline.Change, event string) (out []pipeline.Change) {
 
 var random = flag.Bool("random", false, "draw models afresh instead of the same ones each time")
 
-// everyPolicy calls check with models under random policies: the same ones each time, so that no
-// run
-// of the tests differs from another; with -random, new ones, shrunk where they fail.
+// everyPolicy calls check with models under random policies.
 func everyPolicy(t *testing.T, n int, check func(t rapid.TB, m *pipeline.Model)) {
+	t.Helper()
+	everyModel(t, n, drawFlow, check)
+}
+
+// everyModel calls check with random models: the same ones each time, so that no run of the tests
+// differs from another; with -random, new ones, shrunk where they fail.
+func everyModel(
+	t *testing.T, n int, draw func(*rapid.T) *pipeline.Model, check func(rapid.TB, *pipeline.Model),
+) {
+	t.Helper()
 	if *random {
-		rapid.Check(t, func(t *rapid.T) { check(t, drawFlow(t)) })
+		rapid.Check(t, func(t *rapid.T) { check(t, draw(t)) })
 		return
 	}
-	models := rapid.Custom(drawFlow)
+	models := rapid.Custom(draw)
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { check(t, models.Example(i)) })
 	}

@@ -22,6 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
+// draws is how many models a property is held against.
+const draws = 100
+
 // drawModel draws a model with random settings and services of irregular length, so that no two
 // things happen at once.
 func drawModel(t *rapid.T) *pipeline.Model {
@@ -74,8 +77,7 @@ func run(t testing.TB, m *pipeline.Model, d sim.Draw) sim.Stats {
 }
 
 func TestEngineAgreesWithTheSlowSimulator(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
+	everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
 		slow, err := runSlow(m)
 		if err != nil {
 			t.Fatal(err)
@@ -104,46 +106,54 @@ func TestEngineAgreesWithTheSlowSimulator(t *testing.T) {
 }
 
 func TestConservation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
-		data, st, err := sim.Record(m, sim.Draw{Bootstrap: rapid.Bool().Draw(t, "bootstrap")})
-		if err != nil {
-			t.Fatal(err)
+	for _, bootstrap := range []bool{false, true} {
+		everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
+			conserved(t, m, sim.Draw{Bootstrap: bootstrap})
+		})
+	}
+}
+
+// conserved says that all that is taken in a run is given back, and that its trace and its
+// statistics agree.
+func conserved(t rapid.TB, m *pipeline.Model, draw sim.Draw) {
+	t.Helper()
+	data, st, err := sim.Record(m, draw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.JobsDone != m.Policy.Jobs || st.Partitions != m.Policy.Jobs*m.Policy.Partitions {
+		t.Errorf("%d jobs and %d partitions done of %d × %d", st.JobsDone, st.Partitions,
+			m.Policy.Jobs, m.Policy.Partitions)
+	}
+	resident := int64(28 << 20)
+	if st.FinalLiveBytes != resident {
+		t.Errorf("%d bytes live at the end, resident buffers are %d", st.FinalLiveBytes,
+			resident)
+	}
+	levels := map[string]int64{}
+	for _, q := range data.Queues {
+		if want := levels[q.Resource] + delta(q); q.LevelAfter != want {
+			t.Fatalf("%s %s: level %d after the event, sum %d", q.Resource, q.Event,
+				q.LevelAfter, want)
 		}
-		if st.JobsDone != m.Policy.Jobs || st.Partitions != m.Policy.Jobs*m.Policy.Partitions {
-			t.Errorf("%d jobs and %d partitions done of %d × %d", st.JobsDone, st.Partitions,
-				m.Policy.Jobs, m.Policy.Partitions)
+		levels[q.Resource] = q.LevelAfter
+		capacity := capacityOf(data, q.Resource)
+		if q.LevelAfter < 0 || capacity > 0 && q.LevelAfter > capacity {
+			t.Fatalf("%s %s: level %d outside 0..%d", q.Resource, q.Event, q.LevelAfter,
+				capacity)
 		}
-		resident := int64(28 << 20)
-		if st.FinalLiveBytes != resident {
-			t.Errorf("%d bytes live at the end, resident buffers are %d", st.FinalLiveBytes,
-				resident)
+	}
+	for name, n := range levels {
+		if n != 0 {
+			t.Errorf("%s: %d left at the end", name, n)
 		}
-		levels := map[string]int64{}
-		for _, q := range data.Queues {
-			if want := levels[q.Resource] + delta(q); q.LevelAfter != want {
-				t.Fatalf("%s %s: level %d after the event, sum %d", q.Resource, q.Event,
-					q.LevelAfter, want)
-			}
-			levels[q.Resource] = q.LevelAfter
-			capacity := capacityOf(data, q.Resource)
-			if q.LevelAfter < 0 || capacity > 0 && q.LevelAfter > capacity {
-				t.Fatalf("%s %s: level %d outside 0..%d", q.Resource, q.Event, q.LevelAfter,
-					capacity)
-			}
-		}
-		for name, n := range levels {
-			if n != 0 {
-				t.Errorf("%s: %d left at the end", name, n)
-			}
-		}
-		if got := peakLive(data); got != st.PeakLiveBytes {
-			t.Errorf("peak of the trace %d, of the statistics %d", got, st.PeakLiveBytes)
-		}
-		if got := data.Samples[len(data.Samples)-1].Value; int64(got) != st.PeakRSSBytes(&m.Memory) {
-			t.Errorf("last RSS sample %v, statistics %d", got, st.PeakRSSBytes(&m.Memory))
-		}
-	})
+	}
+	if got := peakLive(data); got != st.PeakLiveBytes {
+		t.Errorf("peak of the trace %d, of the statistics %d", got, st.PeakLiveBytes)
+	}
+	if got := data.Samples[len(data.Samples)-1].Value; int64(got) != st.PeakRSSBytes(&m.Memory) {
+		t.Errorf("last RSS sample %v, statistics %d", got, st.PeakRSSBytes(&m.Memory))
+	}
 }
 
 // delta is how an event changes its resource's level.
@@ -179,8 +189,7 @@ func peakLive(d *trace.Data) int64 {
 }
 
 func TestSimulatedTraceIsValid(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
+	everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
 		data, _, err := sim.Record(m, sim.Draw{})
 		if err != nil {
 			t.Fatal(err)
@@ -196,8 +205,7 @@ func TestSimulatedTraceIsValid(t *testing.T) {
 }
 
 func TestScalingDurationsScalesTheMakespan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
+	everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
 		one := must(sim.New(m)).stats(t, sim.Draw{Seed: 3, Bootstrap: true})
 		for i := range m.Partitions {
 			for k := range m.Partitions[i].Pieces {
@@ -222,7 +230,7 @@ type simulator struct {
 
 func must(s *sim.Simulator, err error) simulator { return simulator{s, err} }
 
-func (s simulator) stats(t *rapid.T, d sim.Draw) sim.Stats {
+func (s simulator) stats(t rapid.TB, d sim.Draw) sim.Stats {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
@@ -234,8 +242,7 @@ func (s simulator) stats(t *rapid.T, d sim.Draw) sim.Stats {
 }
 
 func TestRenamingChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
+	everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
 		before := must(sim.New(m)).stats(t, sim.Draw{Seed: 5, Bootstrap: true})
 		for i := range m.Stages {
 			m.Stages[i].Name = fmt.Sprintf("z%d", 9-i) // other names in another alphabetical order
@@ -259,8 +266,7 @@ func TestRenamingChangesNothing(t *testing.T) {
 }
 
 func TestChannelWithRoomForAllIsUnbounded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := drawModel(t)
+	everyModel(t, draws, drawModel, func(t rapid.TB, m *pipeline.Model) {
 		m.Policy.ChannelCapacity = pipeline.Unbounded
 		unbounded := must(sim.New(m)).stats(t, sim.Draw{Seed: 7})
 		m.Policy.ChannelCapacity = pipeline.Bound(m.Policy.Jobs * m.Policy.Partitions)

@@ -11,7 +11,8 @@ func (s *slow) rates() map[string]float64 {
 	}
 	out, frozen := map[string]float64{"": 1}, map[string]bool{}
 	use := func(level float64) (cores, moved float64) {
-		for name, l := range laws {
+		for _, stage := range s.m.Stages { // in one order, so that sums are the same each time
+			name, l := stage.Name, laws[stage.Name]
 			r := min(1, level*l.Weight)
 			if frozen[name] {
 				r = out[name]
@@ -47,7 +48,8 @@ func (s *slow) rates() map[string]float64 {
 
 // short says whether more than all cores, or more than all bandwidth, would be used.
 func (s *slow) short(cores, moved float64) (short, narrow bool) {
-	const eps = 1e-9
+	// hardly more than sums of floats err: by what rates are off, events near each other change places
+	const eps = 1e-12
 	m := &s.m.Machine
 	return m.CPUs > 0 && cores > m.CPUs*(1+eps),
 		m.MemoryBandwidth > 0 && moved > m.MemoryBandwidth*(1+eps)
@@ -58,8 +60,8 @@ func (s *slow) pressed(
 	laws map[string]pipeline.Stage, counts, out map[string]float64,
 ) map[string]float64 {
 	sum := 0.0
-	for name, l := range laws {
-		sum += counts[name] * l.Pressure
+	for _, stage := range s.m.Stages {
+		sum += counts[stage.Name] * laws[stage.Name].Pressure
 	}
 	for name, l := range laws {
 		contends := s.m.Machine.CPUs > 0 && l.Parallelism > 0 ||
