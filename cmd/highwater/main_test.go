@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"highwater": main})
+	testscript.Main(m, map[string]func(){"highwater": main, neverEnds: neverEnding})
 }
 
 // TestScripts runs testdata/*.txt: one script a behaviour. Beside testscript's own commands they
