@@ -198,6 +198,6 @@ var table = []row{
 	counter("system.cpu.time.idle", "s", "CPU time of the host with nothing to do.", place{file: fileHostStat, key: "idle", column: 4, scale: ticks}),
 	counter("system.cpu.time.iowait", "s", "Idle CPU time with a disk request outstanding.", place{file: fileHostStat, key: "iowait", column: 5, scale: ticks}),
 	counter(Steal, "s", "CPU time that the hypervisor gave to others: durations stretch while it grows.", place{file: fileHostStat, key: "steal", column: 8, scale: ticks}),
-	gauge(Pace, "ns", "CPU time of 12000 multiplications on the sampling thread, the shortest of three: longer where the CPU runs slower, by its clock, a busy sibling thread or a neighbour on the host. Says nothing of memory.",
+	gauge(Pace, "ns", "CPU time of 16000 multiplications on the sampling thread, the shortest of three: longer where the CPU runs slower, by its clock, a busy sibling thread or a neighbour on the host. Says nothing of memory.",
 		place{file: filePace}),
 }

@@ -341,7 +341,7 @@ func TestPace(t *testing.T) {
 	for range 3 {
 		k.clear()
 		p.Tick()
-		const muls = 4 * paceRounds
+		const muls = 8 * paceRounds
 		if ns, ok := k.get(Pace); !ok || ns < muls/50 || ns > muls*1000 {
 			t.Errorf("%d multiplications took %v ns (sampled: %v)", muls, ns, ok)
 		}
