@@ -1,7 +1,6 @@
-// Package models holds the pipelines that ship with the tool under a name: the variants of cuzk,
-// the
-// reference system, each with the source of its numbers. A variant is a TOML file that says what
-// it does otherwise than the file it is based on.
+// Package models holds the pipelines that ship with the tool under a name: the variants of cuzk, the
+// reference system, each with the source of its numbers. A variant is a TOML file that says what it
+// does otherwise than the file it is based on.
 package models
 
 import (
@@ -115,8 +114,7 @@ func scaled(partitions []pipeline.Partition, factors map[string]float64) []pipel
 }
 
 // over reads text over m: what it does not say stays. Stages are matched by name; other lists
-// replace
-// those of m.
+// replace those of m.
 func over(m *pipeline.Model, text []byte) error {
 	base := *m
 	m.Stages, m.Jobs, m.Partitions, m.Memory.Resident = nil, nil, nil, nil

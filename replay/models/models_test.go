@@ -118,12 +118,19 @@ func TestVariantsDifferInWhatBlocksOnWhat(t *testing.T) {
 		t.Errorf("HEAD at 128 GiB has %d workers and a hand-off of %d, want 9", head.Policy.PartitionWorkers,
 			head.Admission.Handoff)
 	}
+	free := load(t, "cuzk/v10", map[string]string{"byte_budget": "unbounded"})
+	if free.Policy.PartitionWorkers != 64 || free.Policy.ChannelCapacity != 32 {
+		t.Errorf("V10 without a budget has %d workers and a channel of %s, want the most of each",
+			free.Policy.PartitionWorkers, free.Policy.ChannelCapacity)
+	}
 }
 
 func TestRefusalsSayWhy(t *testing.T) {
 	for _, c := range []struct{ name, setting, value, want string }{
 		{"cuzk/v9", "partition_workers", "3", "V9 removed the partition semaphore"},
 		{"cuzk/v0", "channel_capacity", "3", "there is no channel"},
+		{"cuzk/v0", "gpu_workers", "2", "one worker a GPU"},
+		{"cuzk/v1", "queue_order", "priority", "order is that of their arrival"},
 		{"cuzk/v2", "permit_release", "freed", "there are no permits"},
 		{"cuzk/v9", "byte_budget", "60GiB", "of the cached objects"},
 		{"cuzk/v8", "partition_workers", "0", "outside"},
@@ -150,8 +157,42 @@ func TestRefusalsSayWhy(t *testing.T) {
 	}
 }
 
-// TestBudgetIsNoBoundOnRSS: 14 GiB are reserved for what settles at 15.5, and the pool keeps what
-// is
+// TestMoreDevicesProveMore: V0 has a worker a GPU, which does everything; the others' GPU workers
+// follow the devices by themselves.
+func TestMoreDevicesProveMore(t *testing.T) {
+	run := func(devices string) float64 {
+		s, err := sim.New(load(t, "cuzk/v0", map[string]string{"jobs": "4", "devices": devices}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := s.Run(sim.Draw{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.MakespanNS
+	}
+	if one, two := run("1"), run("2"); two > 0.6*one {
+		t.Errorf("four proofs take %.0f s on two devices, %.0f s on one", two/1e9, one/1e9)
+	}
+}
+
+// The deallocation mutexes came with V6.
+func TestDeallocationIsBoundedFromV6On(t *testing.T) {
+	for _, v := range variants {
+		want := int64(1)
+		switch v {
+		case "v0", "v1", "v1b", "v1c", "v2", "v3", "v4", "v5":
+			want = 0
+		}
+		for _, s := range load(t, "cuzk/"+v, nil).Stages {
+			if s.Name == "dealloc" && s.Workers != want {
+				t.Errorf("cuzk/%s deallocates %d at once (0: any number), want %d", v, s.Workers, want)
+			}
+		}
+	}
+}
+
+// TestBudgetIsNoBoundOnRSS: 14 GiB are reserved for what settles at 15.5, and the pool keeps what is
 // given back (cuzk.md 6, pathology 19).
 func TestBudgetIsNoBoundOnRSS(t *testing.T) {
 	m := load(t, "cuzk/v13", nil)

@@ -72,10 +72,8 @@ func OwnSettings() []setting.Setting {
 }
 
 // Apply returns a copy of m with settings overridden, and those that follow from them. Names are
-// those
-// of tracer/setting and OwnSettings; an unknown one, one that replay cannot vary, one that the
-// model
-// fixes, and a set that contradicts itself or the model are refused with the reason.
+// those of tracer/setting and OwnSettings; an unknown one, one that replay cannot vary, one that the
+// model fixes, and a set that contradicts itself or the model are refused with the reason.
 func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	out := *m
 	errs := make([]error, 0, len(overrides))
@@ -159,26 +157,42 @@ func (m *Model) follow(set map[string]string) {
 		if _, ok := set[f.Setting]; ok {
 			continue
 		}
-		n := m.Policy.PartitionWorkers
-		if f.Of == "byte_budget" {
-			if m.Policy.ByteBudget == Unbounded {
-				continue
-			}
-			n = int64(m.Policy.ByteBudget) / max(m.reserve(), 1)
-		}
-		n = max(n, f.Least)
-		if f.Most > 0 {
-			n = min(n, f.Most)
+		n, ok := m.followed(f)
+		if !ok {
+			continue
 		}
 		switch f.Setting {
 		case "channel_capacity":
 			m.Policy.ChannelCapacity = Bound(n)
 		case "handoff":
 			m.Admission.Handoff = max(n, 1)
+		case "dispatch_workers":
+			m.Dispatch.Workers = max(n, 1)
 		default:
 			m.Policy.PartitionWorkers = max(n, 1)
 		}
 	}
+}
+
+// followed is what a setting that follows comes to; ok is false where nothing bounds it.
+func (m *Model) followed(f *Follow) (n int64, ok bool) {
+	switch {
+	case f.Of == "partition_workers":
+		n = m.Policy.PartitionWorkers
+	case f.Of == "devices":
+		n = m.Policy.Devices
+	case m.Policy.ByteBudget != Unbounded:
+		n = int64(m.Policy.ByteBudget) / max(m.reserve(), 1)
+	case f.Most == 0:
+		return 0, false
+	default:
+		n = f.Most // of an unbounded budget
+	}
+	n = max(n, f.Least)
+	if f.Most > 0 {
+		n = min(n, f.Most)
+	}
+	return n, true
 }
 
 // reserve is what a partition reserves of the byte budget, the most of the pool.

@@ -8,8 +8,7 @@ const (
 	ArriveTimes   = "times"   // at AtNS
 )
 
-// Arrivals is when jobs are submitted. Whatever the kind, jobs_in_flight bounds how many of them
-// are
+// Arrivals is when jobs are submitted. Whatever the kind, jobs_in_flight bounds how many of them are
 // admitted.
 type Arrivals struct {
 	Kind       string    `toml:"kind,omitempty"`
@@ -35,8 +34,7 @@ const (
 )
 
 // Dispatch is the task that takes jobs from the queue, does their Before pieces (parsing, loading)
-// and
-// lets their partitions go.
+// and lets their partitions go.
 type Dispatch struct {
 	Workers int64  `toml:"workers,omitempty"` // jobs at once; 0 means no bound
 	Hold    string `toml:"hold,omitempty"`
@@ -91,8 +89,7 @@ type Lock struct {
 }
 
 // Cached is something that every job needs, that is loaded for the first of them and shared: an
-// SRS,
-// precomputed matrices.
+// SRS, precomputed matrices.
 type Cached struct {
 	Class  string  `toml:"class"`
 	Space  string  `toml:"space"`
@@ -118,10 +115,11 @@ type Pool struct {
 }
 
 // Follow is a setting that follows from another one unless it is set itself: Of (partition_workers,
-// or byte_budget counted in partitions' reservations), not below Least nor, but for 0, above Most.
+// devices, or byte_budget counted in partitions' reservations), not below Least nor, but for 0, above
+// Most. Of an unbounded byte_budget it is Most, or stays as it is where Most is 0.
 type Follow struct {
-	Setting string `toml:"setting"` // channel_capacity | partition_workers | handoff
-	Of      string `toml:"of"`      // partition_workers | byte_budget
+	Setting string `toml:"setting"` // channel_capacity | partition_workers | handoff | dispatch_workers
+	Of      string `toml:"of"`      // partition_workers | byte_budget | devices
 	Least   int64  `toml:"least,omitempty"`
 	Most    int64  `toml:"most,omitempty"`
 }

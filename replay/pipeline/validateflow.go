@@ -163,8 +163,8 @@ func (v *checker) follows(m *Model) {
 	for i := range m.Follows {
 		f := &m.Follows[i]
 		v.word("follow setting", f.Setting, "channel_capacity", "partition_workers",
-			"handoff")
-		v.word("follow of", f.Of, "partition_workers", "byte_budget")
+			"handoff", "dispatch_workers")
+		v.word("follow of", f.Of, "partition_workers", "byte_budget", "devices")
 		v.between("follow least", f.Least, 0, MaxWorkers)
 		v.between("follow most", f.Most, 0, MaxWorkers)
 		if f.Setting == f.Of {
@@ -200,18 +200,21 @@ func (v *checker) lockOrder(what string, p *Partition, locks []Lock) {
 func (v *checker) once(what string, p *Partition, locks []Lock) {
 	for i := range locks {
 		for _, stage := range [...]string{locks[i].From, locks[i].To} {
-			n := 0
-			for k := range p.Pieces {
-				if p.Pieces[k].Stage == stage {
-					n++
-				}
-			}
-			if n > 1 {
+			if n := occurrences(p.Pieces, stage); n > 1 {
 				v.bad("%s: stage %q occurs %d times: lock %s could not tell which", what, stage, n,
 					locks[i].Name)
 			}
 		}
 	}
+}
+
+func occurrences(pieces []Piece, stage string) (n int) {
+	for i := range pieces {
+		if pieces[i].Stage == stage {
+			n++
+		}
+	}
+	return n
 }
 
 // budgetFits checks that every partition can reserve its bytes at all.
