@@ -42,6 +42,11 @@ func resize(m *pipeline.Model, class string, factor float64) error {
 	for i := range m.Memory.Later {
 		of(own, &m.Memory.Later[i].Change)
 	}
+	for i := range m.Cached {
+		if c := &m.Cached[i]; c.Class == class {
+			c.Bytes, c.LoadBytes, found = max(times(c.Bytes, factor), 1), times(c.LoadBytes, factor), true
+		}
+	}
 	if !found {
 		return fmt.Errorf("buffer %s: no buffer is allocated as this class; the trace has %s", class,
 			strings.Join(classesOf(m), ", "))
@@ -115,6 +120,9 @@ func classesOf(m *pipeline.Model) []string {
 	}
 	for i := range m.Memory.Later {
 		note(&m.Memory.Later[i].Change)
+	}
+	for i := range m.Cached {
+		seen[m.Cached[i].Class] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
 }

@@ -120,7 +120,7 @@ func (c *Changes) Apply(m *pipeline.Model) (*pipeline.Model, error) {
 // clone copies what the changes write to.
 func clone(m *pipeline.Model) *pipeline.Model {
 	out := *m
-	out.Stages = slices.Clone(m.Stages)
+	out.Stages, out.Cached = slices.Clone(m.Stages), slices.Clone(m.Cached)
 	out.Memory.Resident = slices.Clone(m.Memory.Resident)
 	out.Memory.Later = slices.Clone(m.Memory.Later)
 	out.Partitions = slices.Clone(m.Partitions)

@@ -90,6 +90,19 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
+// What jobs share, an SRS, is a buffer too, although no partition allocates it.
+func TestBufferThatIsCached(t *testing.T) {
+	m := small()
+	m.Cached = []pipeline.Cached{{Class: "srs", Space: trace.SpacePinned, Bytes: 8 << 20, LoadBytes: 2 << 20}}
+	changed := apply(t, m, Changes{Buffer: map[string]float64{"srs": 0.5}})
+	if c := changed.Cached[0]; c.Bytes != 4<<20 || c.LoadBytes != 1<<20 || m.Cached[0].Bytes != 8<<20 {
+		t.Errorf("half of it is %+v, the model's own %+v", c, m.Cached[0])
+	}
+	if d := run(t, changed).PeakLiveBytes - run(t, m).PeakLiveBytes; d != -4<<20 {
+		t.Errorf("the peak moves by %d bytes", d)
+	}
+}
+
 func TestFree(t *testing.T) {
 	m := small()
 	m.Policy.EarlyFree = false
