@@ -77,7 +77,8 @@ var table = []Setting{
 
 // Lookup finds a setting by name; the error names the nearest one.
 func Lookup(name string) (Setting, error) {
-	best, bestDist := "", 4
+	// of a short name no more than half may differ: foo is no jobs
+	best, bestDist := "", min(4, len(name)/2+1)
 	for _, s := range table {
 		if s.Name == name {
 			return s, nil
