@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"highwater/replay/pipeline"
@@ -101,6 +102,9 @@ func (a *answer) predict() error {
 		}
 	}
 	p.Warnings = append(p.Warnings, a.warnings(p)...)
+	if q.MemoryLimit > 0 && !a.frozen && a.draws() < ManyDraws {
+		p.Warnings = append(p.Warnings, FewDraws(a.draws()))
+	}
 	a.prediction = p
 	return nil
 }
@@ -125,4 +129,12 @@ func (a *answer) settings() map[string]trace.Setting {
 		out[name] = trace.Setting{Value: text, Source: "set"}
 	}
 	return out
+}
+
+// ManyDraws is how many draws it takes to see a probability of 1 %.
+const ManyDraws = 100
+
+// FewDraws is the warning that n draws are too few for a verdict.
+func FewDraws(n int) string {
+	return fmt.Sprintf("%d draws are few to tell a probability of 1 %% by: take %d or more", n, ManyDraws)
 }

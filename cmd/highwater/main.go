@@ -3,8 +3,8 @@
 // where the memory waited.
 //
 // Each subcommand has its own file; none computes anything itself. Exit codes: 0 fine, 2 bad input
-// or usage, 130 after Ctrl-C; `analyze`, `prove`, `replay` and `demo` say in their help what their
-// 1 means.
+// or usage, 130 after Ctrl-C; commands that give a verdict say in their help what their 1 means, and
+// `plan` and `diff` what their 3 does.
 package main
 
 import (

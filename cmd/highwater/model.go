@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"highwater/analyze/report"
@@ -18,7 +20,7 @@ import (
 // modelFlags replay a named model in place of a trace.
 type modelFlags struct {
 	Model      string `placeholder:"NAME" help:"Replay a model in place of a trace: a named one, such as cuzk/v8 (see --list-models), or FILE.toml."`
-	ShowModel  bool   `help:"Print the model of --model, with --set applied, as TOML, and replay nothing."`
+	ShowModel  bool   `help:"Print the model of --model, with --set and the what-if flags applied, as TOML, and replay nothing."`
 	ListModels bool   `help:"List the named models, what blocks on what in each, and where its numbers come from."`
 	Published  bool   `help:"Set the named models beside the runs that cuzk's authors published (docs/cuzk-validation.md)."`
 }
@@ -58,7 +60,11 @@ func (c *replayCmd) published(ui *tui) error {
 	if draws <= 0 {
 		draws = publishedDraws
 	}
-	rows, err := published.Predict(ctx, draws, c.Seed)
+	p := ui.newProgress()
+	rows, err := published.Predict(ctx, draws, c.Seed, func(done, total int) {
+		p.update(step{Phase: "replay", Done: done, Total: total, Text: "published runs"})
+	})
+	p.done()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fail(exitInterrupted, errors.New("interrupted before all runs were predicted"), "")
@@ -72,19 +78,62 @@ func (c *replayCmd) published(ui *tui) error {
 	return err
 }
 
-// subject checks that either a trace or a model is given.
-func (c *replayCmd) subject() error {
+// usage checks that the flags go together, and that there is one thing to replay.
+func (c *replayCmd) usage(json bool) error {
+	given := func(name string, is bool) string {
+		if is {
+			return name
+		}
+		return ""
+	}
+	figures := cmp.Or(given("--memory", c.Memory != ""), given("--out", c.Out != ""))
+	other := cmp.Or(given("trace", len(c.Traces) > 0), given("--model", c.Model != ""),
+		given("--show-model", c.ShowModel), given("--set", len(c.Set) > 0), figures, c.given())
 	switch {
+	case c.Draws < 0:
+		return badInput("leave --draws out for the default", "--draws %d: not a positive number", c.Draws)
+	case c.ListModels && c.Published:
+		return badInput("give one of them", "--list-models and --published: each prints a table of its own")
+	case c.ListModels && other != "":
+		return badInput("leave one of them out", "--list-models replays nothing, so it takes no %s", other)
+	case c.Published && other != "":
+		return badInput("leave one of them out", "--published replays the published runs as they were, so it takes no %s", other)
+	case c.ListModels || c.Published:
+		return nil
 	case c.ShowModel && c.Model == "":
 		return badInput("name it: highwater replay --model cuzk/v8 --show-model", "--show-model without --model")
-	case c.Trace == "" && c.Model == "":
+	case c.ShowModel && figures != "":
+		return badInput("leave one of them out", "--show-model replays nothing, so it takes no %s", figures)
+	case c.ShowModel && json:
+		return badInput("leave --json out", "--show-model prints TOML, which --model reads again")
+	}
+	return c.oneSubject()
+}
+
+// oneSubject checks that either traces or a model are given.
+func (c *replayCmd) oneSubject() error {
+	switch {
+	case len(c.Traces) == 0 && c.Model == "":
 		return badInput("give one, or a named model: highwater replay --model cuzk/v8", "no trace to replay")
-	case c.Trace != "" && c.Model != "":
-		return badInput("leave one of them out", "both a trace (%s) and --model %s", c.Trace, c.Model)
+	case len(c.Traces) > 0 && c.Model != "":
+		return badInput("leave one of them out", "both a trace (%s) and --model %s", c.Traces[0], c.Model)
 	case c.Model != "" && c.Durations == replay.DurationsRecorded:
-		return badInput("leave --durations out", "--durations recorded: a named model has no recorded durations")
+		return badInput("leave --durations out", "--durations recorded: a model has no recorded durations")
 	}
 	return nil
+}
+
+// what names the subject of the replay.
+func (c *replayCmd) what() string {
+	if c.Model != "" {
+		return "model " + c.Model
+	}
+	return strings.Join(c.Traces, ", ")
+}
+
+// isModelSetting says whether only models have a setting of that name.
+func isModelSetting(name string) bool {
+	return slices.ContainsFunc(pipeline.OwnSettings(), func(s setting.Setting) bool { return s.Name == name })
 }
 
 // checkSettings is checkReplaySettings; a model has settings of its own besides.
@@ -116,42 +165,19 @@ func (c *replayCmd) checkSettings(set map[string]string) (map[string]string, err
 	return out, err
 }
 
-// runModel replays the named model.
+// runModel replays a model in place of traces.
 func (c *replayCmd) runModel(ui *tui, opts replay.Options) error {
 	m, err := loadModel(c.Model)
 	if err != nil {
 		return fail(exitUsage, err, "")
 	}
 	if c.ShowModel {
-		return show(ui, m, opts.Set)
+		return show(ui, m, opts)
 	}
-	prediction, err := predictModel(ui, m, opts)
-	if err != nil {
-		return err
-	}
-	changes, err := c.changes()
-	if err != nil {
-		return err
-	}
-	var effect *whatIf
-	if !changes.None() {
-		opts.Change, opts.Out = nil, ""
-		without, err := predictModel(ui, m, opts)
-		if err != nil {
-			return err
-		}
-		effect = compareWhatIf(changes.Text(), prediction, without)
-	}
-	if ui.json {
-		err = ui.printJSON(replayReport{prediction, effect, why(prediction)})
-	} else {
-		err = printModel(ui, m, opts.Set, prediction)
-		effect.print(ui, prediction)
-	}
-	if err != nil {
-		return err
-	}
-	return c.verdict(prediction)
+	s := &subject{Predictor: replay.FromModel(m)}
+	return c.answer(ui, s, opts, func(p *replay.Prediction) error {
+		return printModel(ui, m, opts.Set, p)
+	})
 }
 
 // loadModel reads a model file, or takes the named model.
@@ -162,9 +188,15 @@ func loadModel(name string) (*pipeline.Model, error) {
 	return models.Load(name)
 }
 
-// show prints a model as a file that --model reads.
-func show(ui *tui, m *pipeline.Model, set map[string]string) error {
-	m, err := m.Apply(set)
+// show prints a model, changed as asked, as a file that --model reads.
+func show(ui *tui, m *pipeline.Model, opts replay.Options) error {
+	changed := *m
+	if opts.Change != nil {
+		if err := opts.Change(&changed); err != nil {
+			return fail(exitUsage, err, "")
+		}
+	}
+	m, err := changed.Apply(opts.Set)
 	if err != nil {
 		return fail(exitUsage, err, "")
 	}
@@ -174,22 +206,6 @@ func show(ui *tui, m *pipeline.Model, set map[string]string) error {
 	}
 	_, err = fmt.Fprint(ui.out, text)
 	return err
-}
-
-func predictModel(ui *tui, m *pipeline.Model, opts replay.Options) (*replay.Prediction, error) {
-	ctx, stop := ui.interruptible(nil)
-	defer stop()
-	p := ui.newProgress()
-	opts.Progress = func(done, total int) { p.update(step{Phase: "replay", Done: done, Total: total, Text: "draws"}) }
-	prediction, err := replay.FromModel(m).Run(ctx, opts)
-	p.done()
-	switch {
-	case err == nil:
-		return prediction, nil
-	case errors.Is(err, context.Canceled):
-		return nil, fail(exitInterrupted, errors.New("interrupted before the replay was done"), "")
-	}
-	return nil, fail(exitUsage, err, "")
 }
 
 // printModel prints what a named model's replay says.

@@ -115,6 +115,12 @@ func (c *planCmd) options(r *planReport) (plan.Options, error) {
 		return opts, err
 	}
 	opts.Change, r.Changes = applyChanges(changes), changes.Text()
+	if err := c.contradiction(&opts); err != nil {
+		return opts, err
+	}
+	if c.Draws > 0 && c.Draws < replay.ManyDraws {
+		r.Warnings = append(r.Warnings, replay.FewDraws(c.Draws))
+	}
 	if c.Duration > 0 {
 		r.DurationNS = &opts.DurationNS
 	}
@@ -129,6 +135,18 @@ func (c *planCmd) options(r *planReport) (plan.Options, error) {
 		return opts, fail(exitUsage, err, "run `highwater plan --help` for an example")
 	}
 	return opts, nil
+}
+
+// contradiction refuses flags that say the same thing twice.
+func (c *planCmd) contradiction(opts *plan.Options) error {
+	names := sortedKeys(opts.Set)
+	for _, a := range opts.Axes {
+		names = append(names, a.Name)
+	}
+	if _, ok := opts.Set["jobs"]; ok && (c.Jobs != 0 || c.Duration != 0) {
+		return badInput("give one of them", "--set jobs=%s, and --jobs or --duration: both say how long to run", opts.Set["jobs"])
+	}
+	return c.clash(names...)
 }
 
 func checkChart(path string) error {
@@ -209,7 +227,7 @@ func (c *planCmd) plan(ui *tui, traces []*trace.Trace, opts plan.Options, r *pla
 	predictor, err := replay.NewPredictor(traces, replay.PredictorOptions{})
 	if err != nil {
 		p.done()
-		return replayFailure(traces[0], err)
+		return replayFailure(traces, err)
 	}
 	if len(opts.Axes) == 0 {
 		opts.Axes = []plan.Axis{usualAxis(predictor)}
@@ -223,7 +241,7 @@ func (c *planCmd) plan(ui *tui, traces []*trace.Trace, opts plan.Options, r *pla
 	case errors.Is(err, context.Canceled):
 		return fail(exitInterrupted, errors.New("interrupted before the plan was done"), "")
 	case err != nil:
-		return replayFailure(traces[0], err)
+		return replayFailure(traces, err)
 	}
 	r.Result, r.Recorded = *result, predictor.Recorded()
 	return nil

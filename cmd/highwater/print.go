@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"highwater/analyze"
@@ -145,6 +146,7 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		fmt.Fprintf(ui.out, "  above %s  %s of the draws\n",
 			units.Bytes(*p.MemoryLimitBytes), units.Percent(*p.PeakOverLimitRatio))
 	}
+	printSupport(ui.out, &p.Support)
 	for _, warning := range p.Warnings {
 		ui.warn("%s", warning)
 	}
@@ -152,6 +154,25 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		ui.note("wrote the median draw to %s", p.Out)
 	}
 	return nil
+}
+
+// printSupport says how many services of each stage would run at once, and how many were recorded, where
+// the traces support that; where they do not, the warnings say so.
+func printSupport(out io.Writer, s *replay.Support) {
+	if s.Verdict != replay.SupportInside {
+		return
+	}
+	var parts []string
+	for _, at := range s.Stages {
+		if at.SeenLow != nil && at.SeenHigh != nil {
+			low, high := min(*at.SeenLow, *at.SeenHigh), max(*at.SeenLow, *at.SeenHigh)
+			parts = append(parts, fmt.Sprintf("%s %.1f (%.1f to %.1f)", at.Stage, at.Concurrency, low, high))
+		}
+	}
+	fmt.Fprintln(out, "  inside what was recorded; services at once, and as recorded:")
+	for line := range slices.Chunk(parts, 3) {
+		fmt.Fprintf(out, "  %s\n", strings.Join(line, ", "))
+	}
 }
 
 func printPredictionTable(out io.Writer, p *replay.Prediction) error {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"highwater/tracer/trace"
@@ -20,10 +22,19 @@ func openTrace(ui *tui, dir string) (*trace.Trace, error) {
 	return t, nil
 }
 
-// openTraces opens several; those that were opened come back with an error too, to be closed.
+// openTraces opens several; those that were opened come back with an error too, to be closed. One
+// that is given twice is refused: what it shows would count twice.
 func openTraces(ui *tui, dirs []string) ([]*trace.Trace, error) {
 	var out []*trace.Trace
+	var seen []os.FileInfo
 	for _, dir := range dirs {
+		if info, err := os.Stat(dir); err == nil {
+			same := func(other os.FileInfo) bool { return os.SameFile(info, other) }
+			if slices.ContainsFunc(seen, same) {
+				return out, badInput("give each trace once", "%s is given twice", dir)
+			}
+			seen = append(seen, info)
+		}
 		t, err := openTrace(ui, dir)
 		if err != nil {
 			return out, err

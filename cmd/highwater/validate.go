@@ -60,7 +60,7 @@ func (c *validateCmd) Run(ui *tui) error {
 	case errors.Is(err, context.Canceled):
 		return fail(exitInterrupted, errors.New("interrupted before all runs were predicted"), "")
 	case err != nil:
-		return replayFailure(traces[0], err)
+		return replayFailure(traces, err)
 	}
 	if ui.json {
 		err = ui.printJSON(v)

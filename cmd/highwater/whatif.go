@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"highwater/analyze/report"
 	"highwater/replay"
@@ -43,6 +44,32 @@ func (f *whatIfFlags) changes() (*whatif.Changes, error) {
 			"--memory-bandwidth %g: outside 0.001..1000", b)
 	}
 	return c, nil
+}
+
+// given is one of the flags that are, "" without any.
+func (f *whatIfFlags) given() string {
+	switch {
+	case len(f.Scale) > 0:
+		return "--scale"
+	case len(f.Buffer) > 0:
+		return "--buffer"
+	case len(f.Free) > 0:
+		return "--free"
+	case f.GPUs != 0:
+		return "--gpus"
+	case f.MemoryBandwidth != 0:
+		return "--memory-bandwidth"
+	}
+	return ""
+}
+
+// clash refuses settings that say otherwise what a flag says too.
+func (f *whatIfFlags) clash(settings ...string) error {
+	if f.GPUs != 0 && slices.Contains(settings, "devices") {
+		return badInput("give one of them", "--gpus %d, and the setting devices: both say how many devices there are",
+			f.GPUs)
+	}
+	return nil
 }
 
 func factors(flag string, texts []string) (map[string]float64, error) {

@@ -82,8 +82,9 @@ func (r *Run) Set() map[string]string {
 	return out
 }
 
-// Predict is the table of all published runs, by so many draws of one seed.
-func Predict(ctx context.Context, draws int, seed uint64) ([]Row, error) {
+// Predict is the table of all published runs, by so many draws of one seed. It calls progress, which
+// may be nil, after each run.
+func Predict(ctx context.Context, draws int, seed uint64, progress func(done, total int)) ([]Row, error) {
 	runs, err := Runs()
 	if err != nil {
 		return nil, err
@@ -97,6 +98,9 @@ func Predict(ctx context.Context, draws int, seed uint64) ([]Row, error) {
 			return nil, fmt.Errorf("predict %s: %w", runs[i].Model, err)
 		}
 		rows = append(rows, row)
+		if progress != nil {
+			progress(len(rows), len(runs))
+		}
 	}
 	return rows, nil
 }

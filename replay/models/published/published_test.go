@@ -24,7 +24,7 @@ const (
 )
 
 var rows = sync.OnceValues(func() ([]published.Row, error) {
-	return published.Predict(context.Background(), draws, seed)
+	return published.Predict(context.Background(), draws, seed, nil)
 })
 
 func predict(t *testing.T) []published.Row {
