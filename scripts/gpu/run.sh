@@ -3,53 +3,84 @@
 #
 #   scripts/gpu/run.sh pack            here: builds what the host needs into .cache/gpu (40 MB, to be copied there)
 #   scripts/gpu/run.sh STEP...         there: runs steps, in the order given; a table comes last
-#   scripts/gpu/run.sh steps           lists the steps with what they do
+#   scripts/gpu/run.sh steps           lists the steps: seconds expected on one H200 with 16 CPUs, what they do
+#   scripts/gpu/run.sh plans           lists plans: names of steps that fit one command, to be given like a step
 #
 # Where the host is this machine, `make native build` does instead of pack, and the steps run from bin/.
 # OUT (default gpu-out) gets summary.tsv, a log of each step and the traces that are to be kept, one small tar each;
-# BUNDLE, if set, all of it in one tar, anew after each step. LOG (22) is the large size, PARTITIONS (10) how many,
-# CPUS how many CPUs all but step two may use (default: all), LIMIT (120) the seconds after which a run is stopped.
+# BUNDLE, if set, all of it as a tar in pieces of 15 MiB (BUNDLE.a, .b ...), anew after each step. WORK keeps binaries
+# and keys from one command to the next. BUDGET: seconds; a step that is expected to end later is not begun, and the
+# last line says which were left. LOG (22) is the large size, PARTITIONS (10) how many, CPUS how many CPUs all but step
+# two may use (default: all), LIMIT (120) the seconds after which a run is stopped. SMALL=1: toy sizes of mimc, to try
+# the steps on the twin (HIGHWATER_NATIVE names it).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 pack=.cache/gpu
+binaries=(highwater device.test libhighwater_native.so highwater_native_device_test highwater-native-bench)
+
+# In the order of what they are worth. Expected: about 430, 440 and 570 s; 100 s on two GPUs.
+plan_first="machine smoke exact_msm exact_ntt exact_fields native exact_faults equal exact_rest soak"
+plan_second="machine smoke sppark label20 label mimc24 pinned channel splits table bench"
+plan_third="machine smoke overhead sanitize ncu overhead_pipeline kill"
+plan_two="machine smoke exact_two two soak"
 
 if [ "${1:-}" = pack ]; then
 	mkdir -p $pack
 	scripts/go.sh build -ldflags='-s -w' -o $pack/highwater ./cmd/highwater
 	scripts/go.sh test -ldflags='-s -w' -c -o $pack/device.test ./prover/device
-	lib=${LIBRARY:-bin/libhighwater_native.so}
-	[ -e "$lib" ] || { scripts/native/build.sh cuda; lib=bin/libhighwater_native.so; }
-	cp "$lib" $pack/libhighwater_native.so
-	gzip -f -1 $pack/highwater $pack/device.test $pack/libhighwater_native.so
+	built=.cache/native/cuda
+	scripts/native/build.sh cuda # nothing to do where make native has just run
+	strip -o $pack/highwater_native_device_test $built/highwater_native_device_test
+	strip -o $pack/highwater-native-bench $built/highwater_native_bench
+	cp "${LIBRARY:-$built/libhighwater_native.so}" $pack/libhighwater_native.so
+	(cd $pack && gzip -f -6 "${binaries[@]}")
+	git describe --always --dirty >$pack/commit 2>/dev/null || echo unknown >$pack/commit
 	ls -l $pack
 	exit
 fi
 
-[ $# -gt 0 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
-if [ "$1" = steps ]; then
-	sed -n 's/^step_\([a-z0-9_]*\)() { # /\1\t/p' "$0" | expand -t 16
+[ $# -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+case "$1" in
+steps)
+	sed -n 's/^step_\([a-z0-9_]*\)() { # \[\([0-9]*\)\] /\1\t\2\t/p' "$0" | expand -t 20,26
 	exit
-fi
+	;;
+plans)
+	sed -n 's/^plan_\([a-z]*\)="\(.*\)"/\1\t\2/p' "$0"
+	exit
+	;;
+esac
 
 out=${OUT:-gpu-out}
 work=${WORK:-$(mktemp -d)}
-mkdir -p "$out" "$work/bin"
+mkdir -p "$out" "$work/bin" "$work/test"
 out=$(cd "$out" && pwd)
 summary=$out/summary.tsv
-for f in highwater device.test libhighwater_native.so; do
-	if [ -e "$work/bin/$f" ]; then continue; fi
-	if [ -e $pack/$f.gz ]; then gzip -dc $pack/$f.gz >"$work/bin/$f"; elif [ -e bin/$f ]; then cp bin/$f "$work/bin/"; fi
-	[ ! -e "$work/bin/$f" ] || chmod +x "$work/bin/$f"
+for f in "${binaries[@]}"; do
+	[ ! -e "$work/bin/$f" ] && [ ! -e "$work/test/$f" ] || continue
+	for from in $pack/$f.gz bin/$f .cache/native/cuda/$f; do
+		[ -e "$from" ] || continue
+		case $from in *.gz) gzip -dc "$from" >"$work/bin/$f" ;; *) cp "$from" "$work/bin/" ;; esac
+		chmod +x "$work/bin/$f"
+		break
+	done
 done
+[ ! -e "$work/bin/device.test" ] || mv "$work/bin/device.test" "$work/test/" # it tests that no library lies beside it
 hw=$work/bin/highwater
 export HIGHWATER_NATIVE=${HIGHWATER_NATIVE:-$work/bin/libhighwater_native.so}
 export HIGHWATER_CACHE_DIR=${HIGHWATER_CACHE_DIR:-$work/keys}
-log=${LOG:-22}
+log=${LOG:-22} mid=20 big=24 low=18 tiny=14 least=12 label=label workers=8
 partitions=${PARTITIONS:-10}
+sizes=20,22,24 test_log=${TEST_LOG:-$log} sppark=(--sppark) native_sppark=() starts=10
+if [ -n "${SMALL:-}" ]; then
+	log=12 mid=11 big=13 low=11 tiny=10 least=10 label=mimc workers=2
+	partitions=${PARTITIONS:-3} sizes=6,8 test_log= sppark=() native_sppark=(--no-sppark) starts=2
+fi
 limited=(timeout -k 10 "${LIMIT:-120}")
 [ -z "${CPUS:-}" ] || taskset -cp "0-$((CPUS - 1))" $$ >/dev/null
 
 note() { printf '%s\t%s\t%s\n' "$@" | tee -a "$summary"; }
+told() { tee -a "$summary"; } # lines that are tables already
 
 # prove NAME ARGS...: one run, recorded; its JSON is kept, its stages go to the summary.
 prove() {
@@ -58,7 +89,7 @@ prove() {
 	rm -rf "$work/$name.hw"
 	"${limited[@]}" "$hw" prove --quiet --json --backend device --out "$work/$name.hw" "$@" >"$out/$name.json" 2>"$out/$name.err" ||
 		{ note "$name" FAILED "$(tail -n 2 "$out/$name.err" | tr '\n' ' ')"; return 0; }
-	scripts/gpu/table.py "$name" "$out/$name.json" | tee -a "$summary"
+	scripts/gpu/table.py "$name" "$out/$name.json" | told
 }
 
 # keep NAME: the sealed trace as a tar, if it is small.
@@ -67,60 +98,111 @@ keep() {
 	tar -C "$work" -czf "$out/$1.tgz" "$1.hw"
 }
 
-step_machine() { # what the machine is
+# gotest NAME SECONDS ARGS...: tests of prover/device against the library; each test's time goes to the summary.
+gotest() {
+	local name=$1 seconds=$2
+	shift 2
+	(cd prover/device && HIGHWATER_TEST_NATIVE=$HIGHWATER_NATIVE HIGHWATER_TEST_LOG=$test_log \
+		timeout -k 10 "$seconds" "$work/test/device.test" -test.v -test.timeout "${seconds}s" "$@") >"$out/$name.log" 2>&1 ||
+		note "$name" FAILED "$(grep -m 1 -B 3 -E '^ *--- FAIL|^panic' "$out/$name.log" | tr '\n' ' ')"
+	sed -n "s/^--- \(PASS\|FAIL\|SKIP\): \(.*\)/$name\t\1\t\2/p" "$out/$name.log" | told
+}
+
+# native_test NAME SECONDS COMMAND...: C++ tests through a command such as a checker.
+native_test() {
+	local name=$1 seconds=$2
+	shift 2
+	timeout -k 10 "$seconds" "$@" >"$out/$name.log" 2>&1 || note "$name" FAILED "exit $?: $(grep -m 3 ^FAIL "$out/$name.log" | tr '\n' ' ')"
+	note "$name" "$(grep -c '^ok ' "$out/$name.log") tests passed" "$(sed -n 's/^ok \([a-z0-9_]*\) .*/\1/p' "$out/$name.log" | tr '\n' ' ')"
+}
+
+# native_bench SECONDS ARGS...: figures of the library alone.
+native_bench() {
+	local seconds=$1
+	shift
+	timeout -k 10 "$seconds" "$work/bin/highwater-native-bench" --library "$HIGHWATER_NATIVE" "$@"
+}
+
+# tool NAME: where one of NVIDIA's tools is, nothing where it is not.
+tool() { { command -v "$1" || ls -d /usr/local/cuda*/bin/"$1" /opt/nvidia/nsight-compute/*/"$1" 2>/dev/null || true; } | head -n 1; }
+
+step_machine() { # [2] what the machine is
 	note machine cpus "$(nproc)"
 	note machine gpu "$(nvidia-smi --query-gpu=name,driver_version,memory.used --format=csv,noheader 2>/dev/null | tr '\n' ';')"
+	note machine commit "$(cat $pack/commit 2>/dev/null || git describe --always --dirty)"
 	note machine library "$("$hw" bench --what ntt --sizes 1 --count 1 --backend device 2>&1 | grep -E '^native|error' || true)"
 }
 
-step_smoke() { # one small proof; nothing after it runs where that fails
-	"${limited[@]}" "$hw" prove --json --no-record --backend device --circuit mimc --log-size 12 --setup device --b-g2 device \
+step_smoke() { # [2] one small proof; nothing after it runs where that fails
+	"${limited[@]}" "$hw" prove --json --no-record --backend device --circuit mimc --log-size $least --setup device --b-g2 device \
 		>"$out/smoke.json" 2>"$out/smoke.err" || { note smoke FAILED "$(tail -n 3 "$out/smoke.err")"; exit 1; }
 	note smoke verified "$(sed -n 's/.*"verified_partitions": \([0-9]*\).*/\1/p' "$out/smoke.json")"
 }
 
-step_test() { # every test of prover/device against the library, sizes up to TEST_LOG (LOG)
-	HIGHWATER_TEST_NATIVE=$HIGHWATER_NATIVE HIGHWATER_TEST_LOG=${TEST_LOG:-$log} \
-		"${limited[@]}" sh -c 'cd prover/device && exec "$0" -test.v -test.timeout 8m' "$work/bin/device.test" >"$out/test.log" 2>&1 ||
-		note test FAILED "$(grep -m 3 -E '^ +[a-z_]+_test.go.*|^panic|^FAIL' "$out/test.log" | tr '\n' ' ')"
-	note test passed "$(grep -c '^--- PASS' "$out/test.log")"
-	grep -E '^--- (PASS|FAIL)' "$out/test.log" | sed 's/^--- //' >"$out/tests.txt"
+step_exact_msm() { # [120] MSM of G1 and G2 at 1 to 2^TEST_LOG (LOG) against gnark-crypto, every profile of points and scalars
+	gotest exact_msm 240 -test.run 'MSM|FixedBase'
 }
 
-step_equal() { # proofs of device and CPU, same seed, are the same bytes: label and mimc at 2^20
+step_exact_ntt() { # [30] every NTT and INTT at 2^0 to 2^TEST_LOG against gnark-crypto, and the quotient
+	gotest exact_ntt 120 -test.run 'NTT|Quotient'
+}
+
+step_exact_fields() { # [40] operations of fr, fp, fp2 on 1e6 values, of points, against gnark-crypto
+	gotest exact_fields 120 -test.run 'Field(Fr|Fp|Fp2)$|Montgomery|Points'
+}
+
+step_exact_faults() { # [100] each operation of a proof made to fail, one by one
+	gotest exact_faults 240 -test.run 'Faults'
+}
+
+step_exact_rest() { # [40] the other tests of prover/device: proofs and keys byte-equal to the CPU's, memory, ring, losses, traces
+	gotest exact_rest 180 -test.skip 'MSM|FixedBase|NTT|Quotient|Field(Fr|Fp|Fp2)$|Montgomery|Points|Faults|Recorded'
+}
+
+step_exact_two() { # [30] proofs byte-equal to the CPU's on each of two devices
+	gotest exact_two 120 -test.run 'ProofBytes|TraceOfProof'
+}
+
+step_native() { # [60] the C++ tests that ask the C interface
+	native_test native 200 "$work/bin/highwater_native_device_test" -v
+}
+
+step_equal() { # [18] proofs of device and CPU, same seed, are the same bytes: label and mimc at 2^20
 	for c in label mimc; do
-		local sums=
+		local sums= circuit=$c
+		[ -z "${SMALL:-}" ] || circuit=mimc
 		for b in cpu device; do
-			"${limited[@]}" "$hw" prove --quiet --json --no-record --backend $b --circuit $c --log-size 20 --setup device \
+			"${limited[@]}" "$hw" prove --quiet --json --no-record --backend $b --circuit $circuit --log-size $mid --setup device \
 				--b-g2 "$b" >"$out/equal-$c-$b.json" 2>"$out/equal-$c-$b.err" || note equal-$c FAILED "$(tail -n 1 "$out/equal-$c-$b.err")"
 			sums+=" $(sed -n 's/.*"proofs_sha256": "\(.*\)".*/\1/p' "$out/equal-$c-$b.json")"
 		done
-		read -r one two <<<"$sums"
-		[ "$one" = "$two" ] && note equal-$c same "${one:0:16}" || note equal-$c DIFFERENT "$sums"
+		local one= two=
+		read -r one two <<<"$sums" || true
+		if [ -n "$one" ] && [ "$one" = "$two" ]; then note equal-$c same "${one:0:16}"; else note equal-$c DIFFERENT "$sums"; fi
 	done
 }
 
-step_label20() { # 10 partitions of the label circuit at 2^20, kept
-	prove label-20 --circuit label --log-size 20 --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers 8
+step_label20() { # [16] 10 partitions of the label circuit at 2^20, kept
+	prove label-20 --circuit $label --log-size $mid --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers $workers
 	keep label-20
 }
 
-step_label() { # 10 partitions of the label circuit at 2^LOG, kept
-	prove label-$log --circuit label --log-size "$log" --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers 8
+step_label() { # [48] 10 partitions of the label circuit at 2^LOG, kept
+	prove label-$log --circuit $label --log-size "$log" --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers $workers
 	keep label-$log
 }
 
-step_mimc() { # 10 partitions of the mimc circuit at 2^LOG
-	prove mimc-$log --circuit mimc --log-size "$log" --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers 8 --b-g2 device
+step_mimc() { # [30] 10 partitions of the mimc circuit at 2^LOG
+	prove mimc-$log --circuit mimc --log-size "$log" --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers $workers --b-g2 device
 }
 
-step_mimc24() { # one partition of the mimc circuit at 2^24, kept
-	prove mimc-24 --circuit mimc --log-size 24 --partitions 1 --setup device --b-g2 device
+step_mimc24() { # [75] one partition of the mimc circuit at 2^24, kept
+	prove mimc-24 --circuit mimc --log-size $big --partitions 1 --setup device --b-g2 device
 	rm -f "$HIGHWATER_CACHE_DIR"/*24*
 	keep mimc-24
 }
 
-step_rho() { # for replay, kept: mimc at 2^LOG, b_g2 in the lock, 8, 13 and 16 synthesis workers
+step_rho() { # [72] for replay, kept: mimc at 2^LOG, b_g2 in the lock, 8, 13 and 16 synthesis workers
 	for n in 8 13 16; do
 		prove rho-$n --circuit mimc --log-size "$log" --partitions $((3 * n)) --partition-workers $n --permit-release synth_end \
 			--channel-capacity unbounded --b-g2 device --no-split-proving --setup device
@@ -128,90 +210,202 @@ step_rho() { # for replay, kept: mimc at 2^LOG, b_g2 in the lock, 8, 13 and 16 s
 	done
 }
 
-step_unsplit() { # for replay, kept: label at 2^LOG, b_g2 on the CPU in the lock, 1, 2 and 4 synthesis workers
+step_unsplit() { # [47] for replay, kept: label at 2^LOG, b_g2 on the CPU in the lock, 1, 2 and 4 synthesis workers
 	for n in 1 2 4; do
-		prove unsplit-$n --circuit label --log-size "$log" --partitions 6 --partition-workers $n --no-split-proving --setup device
+		prove unsplit-$n --circuit $label --log-size "$log" --partitions 6 --partition-workers $n --no-split-proving --setup device
 		keep unsplit-$n
 	done
 }
 
-step_split() { # the same with b_g2 beside the next start
-	prove split-4 --circuit label --log-size "$log" --partitions 6 --partition-workers 4 --setup device
+step_splits() { # [32] label at 2^LOG, b_g2 on the CPU: inside the lock, and beside the next start, all else equal
+	for way in split no-split; do
+		prove $way --circuit $label --log-size "$log" --partitions 6 --partition-workers 4 --$way-proving --setup device
+	done
 }
 
-step_pinned() { # for diff, kept: mimc at 2^LOG from pageable, registered and pooled memory
+step_pinned() { # [45] for diff, kept: mimc at 2^LOG from pageable, registered and pooled memory
 	for p in pageable register pool; do
-		prove pinned-$p --circuit mimc --log-size "$log" --partitions "$partitions" --partition-workers 8 --gpu-workers 2 \
+		prove pinned-$p --circuit mimc --log-size "$log" --partitions "$partitions" --partition-workers $workers --gpu-workers 2 \
 			--b-g2 device --pinned $p --setup device
 		keep pinned-$p
 	done
 }
 
-step_channel() { # channel of one slot against one a partition
+step_channel() { # [22] channel of one slot against one a partition
 	for n in 1 "$partitions"; do
 		prove channel-$n --circuit mimc --log-size "$log" --partitions "$partitions" --partition-workers "$partitions" \
 			--b-g2 device --channel-capacity "$n" --setup device
 	done
 }
 
-step_cpu() { # one partition of mimc and label at 2^LOG on the CPUs, to compare prove_start with
-	for c in mimc label; do
+step_table() { # [1] what pinned, channel and splits gave, as one table (settings.md)
+	local files=()
+	for name in pinned-pageable pinned-register pinned-pool channel-1 channel-"$partitions" split no-split; do
+		[ ! -s "$out/$name.json" ] || files+=("$out/$name.json")
+	done
+	scripts/gpu/table.py --settings "${files[@]}" >"$out/settings.md"
+	cat "$out/settings.md"
+}
+
+step_cpu() { # [35] one partition of mimc and label at 2^LOG on the CPUs, to compare prove_start with
+	for c in mimc $label; do
 		prove cpu-$c --backend cpu --circuit $c --log-size "$log" --partitions 1 --setup device
 	done
 }
 
-step_overhead() { # what recording costs: pairs of runs with and without, mimc at 2^18
-	for i in 1 2 3 4 5 6; do
-		prove overhead-on-$i --circuit mimc --log-size 18 --partitions 40 --partition-workers 4 --gpu-workers 2 --b-g2 device --setup device >/dev/null
-		"$hw" prove --quiet --json --backend device --no-record --circuit mimc --log-size 18 --partitions 40 --partition-workers 4 \
-			--gpu-workers 2 --b-g2 device >"$out/overhead-off-$i.json"
+step_overhead() { # [50] what recording costs a start, in one process: two contexts, turn by turn
+	local pairs=(18:200 20:100 22:60)
+	[ -z "${SMALL:-}" ] || pairs=(6:10 8:10)
+	for p in "${pairs[@]}"; do
+		native_bench 60 --only overhead --logs "${p%:*}" --pairs "${p#*:}" --json "$out/overhead-${p%:*}.json" >"$out/overhead.log" 2>&1 ||
+			note overhead FAILED "$(tail -n 1 "$out/overhead.log")"
+		scripts/gpu/pairs.py --native "$out/overhead-${p%:*}.json" | told
 	done
-	scripts/gpu/table.py --overhead "$out"/overhead-on-*.json -- "$out"/overhead-off-*.json | tee -a "$summary"
-	rm -f "$out"/overhead-*
 }
 
-step_soak() { # 1000 small proofs in one run: memory of host and device at the start and at the end, events dropped
-	prove soak --circuit mimc --log-size 12 --jobs 100 --partitions 10 --jobs-in-flight 2 --gpu-workers 2 --partition-workers 4 \
+step_overhead_pipeline() { # [130] what recording costs a whole run that the GPU bounds: mimc at 2^18, PAIRS (40) pairs, ABBA
+	local runs=$out/overhead-pairs.tsv args=(--circuit mimc --log-size $low --partitions 60 --partition-workers 12 --gpu-workers 2
+		--b-g2 device --setup device) until=$((SECONDS + 115))
+	[ -z "${SMALL:-}" ] || args+=(--partitions 6)
+	"$hw" prove --quiet --json --backend device --no-record "${args[@]}" >/dev/null # keys and files are warm then
+	: >"$runs"
+	for i in $(seq "${PAIRS:-40}"); do
+		[ $SECONDS -lt $until ] || break
+		local order="on off" on= off=
+		[ $((i % 2)) = 1 ] || order="off on"
+		for side in $order; do
+			local record=(--no-record)
+			[ $side = off ] || record=(--out "$work/overhead.hw")
+			rm -rf "$work/overhead.hw"
+			"${limited[@]}" "$hw" prove --quiet --json --backend device "${record[@]}" "${args[@]}" >"$work/overhead.json"
+			printf -v $side %s "$(sed -n 's/^  "makespan_ns": \([0-9]*\).*/\1/p' "$work/overhead.json")"
+		done
+		printf '%s\t%s\n' "$on" "$off" >>"$runs"
+	done
+	scripts/gpu/pairs.py --runs "$runs" | told
+}
+
+step_soak() { # [15] 1000 small proofs in one run: memory of host and device at the start and at the end, events dropped
+	local jobs=100
+	[ -z "${SMALL:-}" ] || jobs=10
+	prove soak --circuit mimc --log-size $least --jobs $jobs --partitions 10 --jobs-in-flight 2 --gpu-workers 2 --partition-workers 4 \
 		--setup device --sample-hz 50
+	rm -rf "$work/soak-csv"
 	"$hw" export "$work/soak.hw" --csv "$work/soak-csv" --quiet >/dev/null
-	scripts/gpu/table.py --growth "$work/soak-csv" | tee -a "$summary"
+	scripts/gpu/table.py --growth "$work/soak-csv" | told
 }
 
-step_kill() { # SIGKILL in the middle of a run, five times: every acknowledged event is in the recovered trace
-	"$hw" prove --quiet --no-record --backend device --circuit mimc --log-size 14 --setup device >/dev/null 2>&1 # makes the keys
+step_kill() { # [12] SIGKILL in the middle of a run, five times: every acknowledged event is in the recovered trace
+	"$hw" prove --quiet --no-record --backend device --circuit mimc --log-size $tiny --setup device >/dev/null 2>&1 # makes the keys
 	for i in 1 2 3 4 5; do
 		rm -rf "$work/kill.hw" "$work/witness"
-		HIGHWATER_WITNESS=$work/witness "$hw" prove --quiet --backend device --circuit mimc --log-size 14 --jobs 2000 --jobs-in-flight 2 \
+		HIGHWATER_WITNESS=$work/witness "$hw" prove --quiet --backend device --circuit mimc --log-size $tiny --jobs 2000 --jobs-in-flight 2 \
 			--out "$work/kill.hw" >/dev/null 2>&1 &
 		local pid=$!
 		sleep "1.$((i * 2 % 10))"
 		kill -KILL $pid 2>/dev/null || true
 		wait $pid 2>/dev/null || true
 		"$hw" recover "$work/kill.hw" --json >"$work/kill.json"
-		scripts/gpu/table.py --recovered "$work/witness" "$work/kill.json" | tee -a "$summary"
+		scripts/gpu/table.py --recovered "$work/witness" "$work/kill.json" | told
 	done
 }
 
-step_bench() { # NTT, MSM and upload by size, sppark's own beside them
-	"${limited[@]}" "$hw" bench --json --backend device --what ntt,msm,upload --sizes 20,22,24 --groups g1,g2 --profiles uniform,label,one-value \
-		--sppark --count 5 >"$out/bench.json" 2>"$out/bench.err" || note bench FAILED "$(tail -n 1 "$out/bench.err")"
-	scripts/gpu/table.py --bench "$out/bench.json" | tee -a "$summary"
+step_sppark() { # [110] NTT and MSM through our interface and sppark's own entries on the same inputs, in turns: bars held or not
+	native_bench 200 --only ntt,msm --logs $sizes --repeats 7 --rounds 2 "${native_sppark[@]}" --json "$out/sppark.json" \
+		>"$out/sppark.txt" 2>"$out/sppark.err" || note sppark FAILED "$(tail -n 1 "$out/sppark.err")"
+	scripts/gpu/table.py --native "$out/sppark.json" | told
 }
 
-step_two() { # mimc at 2^LOG on one device and on two, work spread over both; all CPUs
-	taskset -cp "0-$(($(nproc --all) - 1))" $$ >/dev/null
+step_bench() { # [90] highwater bench on the device: NTT, MSM, upload by size; JSON, and the same as benchstat's text
+	"$hw" bench --json --backend device --what ntt,msm,upload --sizes $sizes --groups g1,g2 \
+		--profiles uniform,label,one-value "${sppark[@]}" --count 5 >"$out/bench.json" 2>"$out/bench.err" ||
+		{ note bench FAILED "$(tail -n 1 "$out/bench.err")"; return 0; }
+	scripts/gpu/table.py --benchstat "$out/bench.json" >"$out/bench.txt"
+	scripts/gpu/table.py --bench "$out/bench.json" | told
+	"$hw" bench --json --backend device --what prove --sizes $mid --circuit $label --count $partitions --set setup=device \
+		>"$out/bench-prove.json" 2>"$out/bench-prove.err" || note bench FAILED "$(tail -n 1 "$out/bench-prove.err")"
+}
+
+step_sanitize() { # [240] compute-sanitizer's memcheck, racecheck, initcheck over every kernel at <= 2^14; which kernels ran
+	local tests=(sweep fr_op fp_and points_ fixed_base sums_ transforms prove_start_on) checker ncu
+	checker=$(tool compute-sanitizer) ncu=$(tool ncu)
+	export HW_TEST_SEPARATE=1 CUDA_MODULE_LOADING=LAZY # blocks with ends; only the kernels that run are instrumented
+	[ -n "$checker" ] || note sanitize FAILED "no compute-sanitizer here"
+	for t in memcheck racecheck initcheck; do
+		[ -n "$checker" ] || break
+		native_test $t 120 "$checker" --tool $t --print-limit 2000 "$work/bin/highwater_native_device_test" -v "${tests[@]}"
+		scripts/gpu/checkers.py sanitizer $t "$out/$t.log" | told
+	done
+	# Which kernels the library has, and which of them these tests launch.
+	"$(tool cuobjdump || true)" --dump-resource-usage "$work/bin/libhighwater_native.so" 2>/dev/null >"$out/kernels.txt" || true
+	if [ -n "$ncu" ]; then
+		timeout -k 10 90 "$ncu" --clock-control none --metrics gpu__time_duration.sum --csv --page raw --print-units base --print-kernel-base mangled \
+			--log-file "$out/kernels-run.csv" "$work/bin/highwater_native_device_test" "${tests[@]}" >/dev/null 2>&1 || true
+	fi
+	scripts/gpu/checkers.py coverage "$out/kernels.txt" "$out/kernels-run.csv" | told
+}
+
+step_ncu() { # [150] a start at 2^LOG by kernel: share of the time and what bounds it (ncu; without counters by our own events)
+	local ncu bench=("$work/bin/highwater-native-bench" --library "$HIGHWATER_NATIVE" --only prove --logs "$log" --memory pinned
+		--arena $((16 << 30)))
+	ncu=$(tool ncu)
+	[ -z "${SMALL:-}" ] || bench+=(--arena $((64 << 20)))
+	for scalars in dense label; do
+		"${limited[@]}" "${bench[@]}" --scalars $scalars --repeats $starts --json "$out/start-$scalars.json" >"$out/start.log" 2>&1 ||
+			note ncu FAILED "$(tail -n 1 "$out/start.log")"
+		local csv=$out/ncu-$scalars.csv
+		rm -f "$csv"
+		[ -z "$ncu" ] || timeout -k 10 "${LIMIT:-120}" "$ncu" --clock-control none --cache-control none --profile-from-start off --csv --page raw --print-units base \
+			--section SpeedOfLight --section ComputeWorkloadAnalysis --section WarpStateStats --section LaunchStats --section Occupancy \
+			--log-file "$csv" "${bench[@]}" --scalars $scalars --repeats 1 --profile >"$out/ncu.log" 2>&1 ||
+			note ncu "no counters" "$(tail -n 2 "$out/ncu.log" | tr '\n' ' ')"
+		scripts/gpu/checkers.py starts $scalars "$out/start-$scalars.json" "$csv" | told
+		[ ! -e "$csv" ] || gzip -f "$csv"
+	done
+}
+
+step_two() { # [45] mimc at 2^LOG on one device and on two, work spread over both; all CPUs
+	taskset -cp "0-$(($(nproc --all) - 1))" $BASHPID >/dev/null
+	local n=28
+	[ -z "${SMALL:-}" ] || n=2
 	for d in 1 2; do
-		prove two-mimc-$d --circuit mimc --log-size "$log" --partitions 32 --devices $d --gpu-workers 2 --partition-workers 28 \
+		prove two-mimc-$d --circuit mimc --log-size "$log" --partitions $((n + 4)) --devices $d --gpu-workers 2 --partition-workers $n \
 			--b-g2 device --setup device
 	done
 	keep two-mimc-2
-	[ -z "${CPUS:-}" ] || taskset -cp "0-$((CPUS - 1))" $$ >/dev/null
 }
 
-for step in "$@"; do
-	declare -F "step_$step" >/dev/null || { echo "no such step: $step; see $0 steps" >&2; exit 2; }
-	began=$(date +%s)
-	"step_$step"
-	note "$step" took_s $(($(date +%s) - began))
-	[ -z "${BUNDLE:-}" ] || tar -C "$out" -czf "$BUNDLE" .
+bundle() {
+	[ -n "${BUNDLE:-}" ] || return 0
+	rm -f "$BUNDLE".?
+	tar -C "$out" -cz . | split -b 15m -a 1 - "$BUNDLE."
+}
+
+# Plans become their steps; a step that stands there twice runs once.
+steps=()
+for word in "$@"; do
+	plan=plan_$word
+	for step in ${!plan:-$word}; do
+		declare -F "step_$step" >/dev/null || { echo "no such step: $step; see $0 steps" >&2; exit 2; }
+		[[ " ${steps[*]} " == *" $step "* ]] || steps+=("$step")
+	done
 done
+left=()
+for step in "${steps[@]}"; do
+	expected=$(sed -n "s/^step_$step() { # \[\([0-9]*\)\].*/\1/p" "$0")
+	if [ -n "${BUDGET:-}" ] && [ $((SECONDS + expected)) -gt "$BUDGET" ]; then
+		left+=("$step")
+		continue
+	fi
+	began=$SECONDS
+	set +e
+	(set -e; "step_$step")
+	rc=$?
+	set -e
+	note "$step" took_s $((SECONDS - began))
+	[ $rc = 0 ] || note "$step" FAILED "exit $rc"
+	bundle
+	[ $rc = 0 ] || [ "$step" != smoke ] || exit 1
+done
+grep -E $'\t(FAILED|FAIL|DIFFERENT)\t' "$summary" || echo "nothing FAILED"
+echo "left: ${left[*]:-nothing}"

@@ -29,9 +29,11 @@ for s in $steps; do
 		;;
 	test) step test 150 $build/highwater_native_device_test ;;
 	sanitize)
-		step memcheck 200 compute-sanitizer --tool memcheck --error-exitcode 9 $build/highwater_native_device_test sums points fixed prove_start_on
-		step racecheck 200 compute-sanitizer --tool racecheck --error-exitcode 9 $build/highwater_native_device_test sums prove_start_on
-		step initcheck 200 compute-sanitizer --tool initcheck --error-exitcode 9 $build/highwater_native_device_test sums prove_start_on
+		export HW_TEST_SEPARATE=1 CUDA_MODULE_LOADING=LAZY
+		for tool in memcheck racecheck initcheck; do
+			step $tool 200 compute-sanitizer --tool $tool --error-exitcode 9 $build/highwater_native_device_test -v \
+				sweep fr_op fp_and points_ fixed_base sums_ transforms prove_start_on
+		done
 		;;
 	bench)
 		step bench 300 bin/highwater-native-bench --library bin/libhighwater_native.so --json "$out/native.json" ${BENCH_FLAGS:-}
