@@ -65,9 +65,13 @@ type StageReport struct {
 type TooFewError struct{ Have, Need int }
 
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("the trace has %d complete partitions; a fit needs %d: "+
+	partitions := "partitions"
+	if e.Have == 1 {
+		partitions = "partition"
+	}
+	return fmt.Sprintf("the trace has %d complete %s; a fit needs %d: "+
 		"record %d more, or replay recorded durations",
-		e.Have, e.Need, e.Need-e.Have)
+		e.Have, partitions, e.Need, e.Need-e.Have)
 }
 
 // Fit makes the models of one or several traces of a program: settings, machine and memory are
