@@ -80,6 +80,10 @@ func Validate(ctx context.Context, runs []NamedTrace, opts ValidateOptions) (*Va
 		return nil, fmt.Errorf("validate: %w", err)
 	}
 	v.out.sum(v.opts.Limits)
+	if v.out.HeldOut == nil {
+		v.out.Warnings = append(v.out.Warnings,
+			"a model was fitted to every run: none is held out, so this says nothing of predictions")
+	}
 	return v.out, nil
 }
 
@@ -165,8 +169,8 @@ func (v *validator) group(runs []NamedTrace) error {
 		return err
 	}
 	if len(on) == 0 {
-		v.out.Warnings = append(v.out.Warnings, fmt.Sprintf("no trace of %s is to be fitted to: "+
-			"its %d runs are not predicted", g.Work, len(runs)))
+		v.out.Warnings = append(v.out.Warnings, fmt.Sprintf("no trace of %s is to be fitted to; "+
+			"runs of it that are not predicted: %d", g.Work, len(runs)))
 		return nil
 	}
 	var traces []*trace.Trace
@@ -176,8 +180,8 @@ func (v *validator) group(runs []NamedTrace) error {
 	}
 	p, err := NewPredictor(traces, PredictorOptions{Durations: v.opts.Durations})
 	if few := (*fit.TooFewError)(nil); errors.As(err, &few) {
-		v.out.Warnings = append(v.out.Warnings, fmt.Sprintf("%s: %v: %d runs of %s are not predicted",
-			strings.Join(g.FittedOn, ", "), few, len(runs), g.Work))
+		v.out.Warnings = append(v.out.Warnings, fmt.Sprintf("%s: %v; runs of %s that are not predicted: %d",
+			strings.Join(g.FittedOn, ", "), few, g.Work, len(runs)))
 		return nil
 	}
 	if err != nil {

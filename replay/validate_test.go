@@ -241,7 +241,8 @@ func TestGroupsTooShortToFitAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Cases) != 1 || len(v.Warnings) != 1 || !strings.Contains(v.Warnings[0], "record 2 more") {
+	if len(v.Cases) != 1 || len(v.Warnings) != 2 || !strings.Contains(v.Warnings[0], "record 2 more") ||
+		!strings.Contains(v.Warnings[1], "none is held out") {
 		t.Errorf("%d cases, warnings %q", len(v.Cases), v.Warnings)
 	}
 	if _, err = replay.Validate(context.Background(), runs[:1], replay.ValidateOptions{}); err == nil ||

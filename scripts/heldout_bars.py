@@ -43,6 +43,7 @@ def main():
     bar("proof interval, mean", e, 0.05, f"{e:.1%} of 5 %")
     for name, s in ("peak live", live), ("peak RSS", rss), ("proof interval", interval):
         bar(f"{name}, within 95 %", 0.9 - s["within_ratio"], 0, f"{s['within_ratio']:.0%}, wanted 90 %")
+    bar("runs that could not be predicted", held["failed_runs"], 0, str(held["failed_runs"]))
     wrong = sum(r["called_safe_runs"] for r in v["limits"] if r["unsafe"])
     bar("unsafe limits called safe", wrong, 0, str(wrong))
     asked = sum(len(c["verdicts"]) for c in cases)
