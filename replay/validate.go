@@ -258,7 +258,7 @@ func automatic(runs []NamedTrace) ([]NamedTrace, error) {
 func (g *ValidationGroup) describe(p *Predictor) {
 	rep := &p.fit.Report
 	g.Partitions = int64(rep.Partitions)
-	g.OtherCores = rep.OtherCores
+	g.OtherCores, g.CPUPaceNS = rep.OtherCores, rep.Pace
 	g.Warnings = append(g.Warnings, rep.Warnings...)
 	if !p.frozen {
 		g.ServiceResidual = &rep.Misfit
@@ -281,9 +281,9 @@ func (v *validator) predict(p *Predictor, r NamedTrace) (*ValidationCase, error)
 		return nil, fmt.Errorf("%s: %w", r.Name, err)
 	}
 	c := &ValidationCase{Trace: r.Name, Set: differing(p, r.Trace)}
-	c.OtherCores = fit.OtherCores(data)
+	c.OtherCores, c.CPUPaceRatio = fit.OtherCores(data), paceRatio(p, data)
 	a, err := p.ask(v.ctx, Question{
-		Set: c.Set, Draws: v.opts.Draws, Seed: v.opts.Seed, Change: asBusy(p, c.OtherCores),
+		Set: c.Set, Draws: v.opts.Draws, Seed: v.opts.Seed, Change: asThere(p, c),
 	})
 	if err != nil {
 		if v.ctx.Err() != nil {
@@ -305,15 +305,32 @@ func (v *validator) predict(p *Predictor, r NamedTrace) (*ValidationCase, error)
 	return c, nil
 }
 
-// asBusy asks for a machine as busy as it was while a run was recorded: what other programs did to
-// it is no property of its settings.
-func asBusy(p *Predictor, others *float64) func(*pipeline.Model) error {
-	cpus := p.fit.Report.CPUs
-	if p.frozen || others == nil || cpus == 0 {
+// paceRatio is how much slower the CPU was in a run than in those fitted to; nil where it is not
+// known.
+func paceRatio(p *Predictor, d *trace.Data) *float64 {
+	was, fitted := fit.Pace(d), p.fit.Report.Pace
+	if was == nil || fitted == nil {
 		return nil
 	}
+	ratio := *was / *fitted
+	return &ratio
+}
+
+// asThere asks for a machine as busy and as slow as it was while a run was recorded: what other
+// programs and the host did to it is no property of its settings.
+func asThere(p *Predictor, c *ValidationCase) func(*pipeline.Model) error {
+	if p.frozen {
+		return nil
+	}
+	cpus := p.fit.Report.CPUs
 	return func(m *pipeline.Model) error {
-		m.Machine.CPUs = fit.Cores(cpus, *others)
+		if c.OtherCores != nil && cpus > 0 {
+			m.Machine.CPUs = fit.Cores(cpus, *c.OtherCores)
+		}
+		if c.CPUPaceRatio != nil {
+			m.Partitions, m.Jobs = slices.Clone(m.Partitions), slices.Clone(m.Jobs)
+			fit.Slow(m.Stages, m.Partitions, m.Jobs, *c.CPUPaceRatio)
+		}
 		return nil
 	}
 }

@@ -24,6 +24,8 @@ type truth struct {
 	gpu   bool
 	// spread of single services, of a stage's mean between runs, of RSS between runs
 	service, run, rss float64
+	// spread of the CPU's speed between runs, which the runs' samples tell
+	speed float64
 	// rho is near 1 for some settings: the peak of a single run is luck, and only the bounds are
 	// held to a bar
 	near bool
@@ -63,6 +65,13 @@ func device() truth {
 	}
 }
 
+// drifting is cores on a host whose CPUs are sometimes slower.
+func drifting() truth {
+	w := cores()
+	w.name, w.speed = "drifting", 0.1
+	return w
+}
+
 // record is one run of the truth under settings, with luck of its own.
 func (w *truth) record(t testing.TB, set map[string]string, seed uint64) *trace.Trace {
 	t.Helper()
@@ -75,6 +84,10 @@ func (w *truth) record(t testing.TB, set map[string]string, seed uint64) *trace.
 	for _, s := range m.Stages {
 		mean[s.Name] = math.Exp(w.run * rng.NormFloat64())
 	}
+	slow := 1.0
+	if w.speed > 0 {
+		slow = math.Exp(w.speed * rng.NormFloat64())
+	}
 	var pool []pipeline.Partition
 	for i := range m.Policy.Jobs * m.Policy.Partitions {
 		p := w.model.Partitions[i%int64(len(w.model.Partitions))]
@@ -82,7 +95,7 @@ func (w *truth) record(t testing.TB, set map[string]string, seed uint64) *trace.
 		pieces := append([]pipeline.Piece(nil), p.Pieces...)
 		for k := range pieces {
 			if f := mean[pieces[k].Stage]; f > 0 {
-				pieces[k].SoloNS *= f * math.Exp(w.service*rng.NormFloat64())
+				pieces[k].SoloNS *= slow * f * math.Exp(w.service*rng.NormFloat64())
 			}
 		}
 		p.Pieces = pieces
@@ -107,7 +120,21 @@ func (w *truth) record(t testing.TB, set map[string]string, seed uint64) *trace.
 	for i := range data.Samples {
 		data.Samples[i].Value *= off * (1 - 0.02*rng.Float64())
 	}
+	if w.speed > 0 {
+		pace(data, 9000*slow, rng)
+	}
 	return trace.FromData(data)
+}
+
+// pace adds what a probe of the CPU's pace would have sampled, in ns.
+func pace(d *trace.Data, ns float64, rng *rand.Rand) {
+	end := d.Samples[len(d.Samples)-1].TimeNS
+	for i := range int64(100) {
+		d.Samples = append(d.Samples, trace.Sample{
+			TimeNS: i * end / 100, Source: "simulator", Metric: "system.cpu.pace",
+			Value: ns * math.Exp(0.05*rng.NormFloat64()),
+		})
+	}
 }
 
 // hypercube is n settings, each range cut into n parts of which each is taken once.
@@ -143,7 +170,7 @@ func hypercube(n int, workers int64, seed uint64) []map[string]string {
 
 // The bars that real runs are held to (docs/validation.md), where nothing but luck is in the way.
 func TestHeldOutSettingsOfAKnownLaw(t *testing.T) {
-	for _, w := range []truth{cores(), device()} {
+	for _, w := range []truth{cores(), device(), drifting()} {
 		t.Run(w.name, func(t *testing.T) {
 			long := map[string]string{"jobs": "10"}
 			runs := []replay.NamedTrace{

@@ -28,7 +28,9 @@ type ValidationGroup struct {
 	ServiceResidual *float64 `json:"service_residual"`
 	// cores that other programs used while the traces were recorded, mean; null where not sampled
 	OtherCores *float64 `json:"other_cores"`
-	Warnings   []string `json:"warnings"`
+	// pace of the CPU while they were recorded, ns, mean; null where not sampled
+	CPUPaceNS *float64 `json:"cpu_pace_ns"`
+	Warnings  []string `json:"warnings"`
 }
 
 // ValidationCase is one run and its prediction.
@@ -39,7 +41,10 @@ type ValidationCase struct {
 	// settings that differ from those of the group's first trace fitted to
 	Set map[string]string `json:"set"`
 	// cores that other programs used while it was recorded, mean; null where not sampled
-	OtherCores    *float64       `json:"other_cores"`
+	OtherCores *float64 `json:"other_cores"`
+	// pace of the CPU while it was recorded over that of the traces fitted to: above 1 the machine
+	// was slower; null where one of them was not sampled
+	CPUPaceRatio  *float64       `json:"cpu_pace_ratio"`
 	Support       string         `json:"support"` // inside | outside | unknown
 	Rho           *float64       `json:"rho"`
 	PeakLive      *Compared      `json:"peak_live_bytes"`

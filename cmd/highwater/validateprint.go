@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -130,7 +131,26 @@ func printErrors(ui *tui, v *replay.Validation) error {
 			grid.Rows = append(grid.Rows, errorRow(set.name+": "+f.name, f.of))
 		}
 	}
-	return grid.Write(ui.out, report.StyleOf(ui.out))
+	if err := grid.Write(ui.out, report.StyleOf(ui.out)); err != nil {
+		return err
+	}
+	return printPace(ui, v)
+}
+
+// printPace says by how much the machine's own speed differed from run to run.
+func printPace(ui *tui, v *replay.Validation) error {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range v.Cases {
+		if r := v.Cases[i].CPUPaceRatio; r != nil {
+			low, high = min(low, *r), max(high, *r)
+		}
+	}
+	if low > high {
+		return nil
+	}
+	_, err := fmt.Fprintf(ui.out, "  the same computation took %.2f to %.2f times as long as in the traces fitted to; "+
+		"each run is predicted at its own pace\n", low, high)
+	return err
 }
 
 func errorRow(name string, s *replay.ErrorStats) []string {

@@ -42,6 +42,7 @@ type Report struct {
 	Stages                    []StageReport
 	Remainder                 Remainder
 	OtherCores                *float64 // mean that other programs used; nil where not sampled
+	Pace                      *float64 // of the CPU, ns, mean over the traces; nil where not sampled
 	// Concurrency is, by stage, how many ran at once as each service saw it, ascending.
 	Concurrency map[string][]float64
 	TooFew      error // why nothing is fitted, nil where it is
@@ -178,6 +179,7 @@ func (f *fitter) fitted(h *history) (*pipeline.Model, []*pipeline.Model) {
 		f.warn("intervals rest on %d partitions only: %d more would make %d", n, MinGood-n, MinGood)
 	}
 	f.load(h.cpus)
+	f.paces()
 	l := h.choose()
 	f.describe(h, l)
 	m := f.under(h, l)
@@ -247,8 +249,9 @@ func (f *fitter) under(h *history, l *law) *pipeline.Model {
 	for _, r := range f.runs {
 		at := *by
 		at.offset = r.offset
-		from := len(m.Partitions)
+		from, jobs := len(m.Partitions), len(m.Jobs)
 		f.pooled(&m, r, &at)
+		Slow(m.Stages, m.Partitions[from:], m.Jobs[jobs:], 1/r.slowness)
 		drift.add(m.Partitions[from:])
 	}
 	drift.into(m.Stages)

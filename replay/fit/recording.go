@@ -15,6 +15,9 @@ type recording struct {
 	parts  []*part // complete ones
 	offset int64   // what its times are moved by, so that recordings do not overlap
 	others []load  // what other programs used, ascending
+	// its CPU's pace over that of all recordings: above 1 its services took longer than they would
+	// have in another
+	slowness float64
 }
 
 // load is the cores that other programs used from a time on.
@@ -32,7 +35,7 @@ func readAll(ds []*trace.Data) ([]*recording, error) {
 		if err != nil {
 			return nil, ofTrace(i, len(ds), err)
 		}
-		r := &recording{timeline: t, parts: t.complete(), others: t.otherLoad()}
+		r := &recording{timeline: t, parts: t.complete(), others: t.otherLoad(), slowness: 1}
 		if len(r.parts) == 0 {
 			return nil, ofTrace(i, len(ds), fmt.Errorf(
 				"fit: none of the trace's %d partitions went all the way: %w", len(t.parts),
