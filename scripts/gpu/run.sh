@@ -22,7 +22,7 @@ binaries=(highwater device.test libhighwater_native.so highwater_native_device_t
 plan_first="machine smoke exact_msm exact_ntt exact_fields native exact_faults equal exact_rest soak"
 plan_second="machine smoke sppark label20 label mimc24 pinned channel splits table bench"
 plan_third="machine smoke overhead sanitize ncu overhead_pipeline kill"
-plan_two="machine smoke exact_two two soak"
+plan_both="machine smoke exact_two two soak"
 
 if [ "${1:-}" = pack ]; then
 	mkdir -p $pack
