@@ -11,6 +11,8 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export GOMODCACHE=${GOMODCACHE:-$root/.cache/go/mod}
 export GOCACHE=${GOCACHE:-$root/.cache/go/build}
+# Go keeps what it knows of the checksum database under GOPATH: HOME may be unset, or not to be written to.
+export GOPATH=${GOPATH:-$root/.cache/go}
 
 say() { echo "$*" >&2; }
 at_least() { [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; } # at_least HAVE WANT
@@ -45,7 +47,7 @@ if [ ! -x "$sdk/bin/go" ]; then
 	scratch=$(mktemp -d)
 	trap 'rm -rf "$scratch"' EXIT
 	printf 'module scratch\n' >"$scratch/go.mod"
-	(cd "$scratch" && GOFLAGS=-mod=mod "$go" mod download "$module")
+	(cd "$scratch" && GOFLAGS=-mod=mod "$root/scripts/retry.sh" "Go $want" "$go" mod download "$module")
 	# A module's zip carries no permissions; bin/go goes last, as it says that the rest is done.
 	chmod +x "$sdk"/pkg/tool/*/* "$sdk/bin/gofmt"
 	chmod +x "$sdk/bin/go"

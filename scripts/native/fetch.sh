@@ -11,7 +11,10 @@ stamp=$into/$(cat $manifest native/third_party/Cargo.lock | sha256sum | cut -c1-
 
 command -v cargo >/dev/null || { echo "cargo not found: apt-get install -y $(scripts/missing.sh native)" >&2; exit 1; }
 target=x86_64-unknown-linux-gnu
-cargo fetch --quiet --locked --target $target --manifest-path $manifest
+# cargo keeps what it fetches in the user's home, if there is one that it may write to.
+home=${CARGO_HOME:-${HOME:-/nowhere}/.cargo}
+[ -w "$home" ] || { [ ! -e "$home" ] && [ -w "$(dirname "$home")" ]; } || export CARGO_HOME=$PWD/.cache/cargo
+scripts/retry.sh "the crates of native/third_party" cargo fetch --quiet --locked --target $target --manifest-path $manifest
 paths=$(cargo metadata --format-version 1 --locked --offline --filter-platform $target --manifest-path $manifest |
 	grep -o '"manifest_path":"[^"]*"' | cut -d'"' -f4)
 rm -rf $into

@@ -15,7 +15,7 @@ wanted=native/third_party/requirements-cuda.txt
 if ! cmp -s $wanted $venv/ready; then
 	echo "Fetching nvcc 13.0 as wheels into $venv (once, about 100 MB)" >&2
 	"${PYTHON:-python3}" -m venv $venv
-	$venv/bin/pip install -q --disable-pip-version-check --cache-dir .cache/pip -r $wanted >&2
+	scripts/retry.sh nvcc $venv/bin/pip install -q --disable-pip-version-check --cache-dir .cache/pip -r $wanted >&2
 	for toolkit in "$venv"/lib/python3*/site-packages/nvidia/cu13; do
 		ln -sfn lib "$toolkit/lib64" # where nvcc looks for its libraries
 	done
