@@ -9,6 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 what=${1:-cpu}
 build=${BUILD_DIR:-.cache/native/$what}
+mkdir -p .cache/native
+exec 9>.cache/native/lock
+flock 9 # one build at a time: they share sources and folders
 [ -n "${HW_SPPARK:-}" ] && [ -n "${HW_BLST:-}" ] || scripts/native/fetch.sh
 options=(-DHW_SPPARK="${HW_SPPARK:-$PWD/.cache/native/crates/sppark}" -DHW_BLST="${HW_BLST:-$PWD/.cache/native/crates/blst}")
 if [ "$what" = cuda ]; then
@@ -16,7 +19,8 @@ if [ "$what" = cuda ]; then
 	options+=(-DHW_CUDA=ON -DCMAKE_CUDA_COMPILER="$nvcc" -DHW_CUDA_ARCH="${HW_CUDA_ARCH:-90}" -DHW_CUDA_FLAGS="${HW_CUDA_FLAGS:--O3}"
 		-DHW_SPPARK_MSM="${HW_SPPARK_MSM:-ON}")
 fi
-command -v ninja >/dev/null && options+=(-G Ninja)
+# A folder that was made without ninja stays without.
+[ -e "$build/CMakeCache.txt" ] || ! command -v ninja >/dev/null || options+=(-G Ninja)
 cmake -S native -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 target=all
 [ -z "${ONLY_CHECK:-}" ] || target=highwater_native
