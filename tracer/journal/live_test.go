@@ -210,7 +210,7 @@ func TestLockWaitsForAsker(t *testing.T) {
 	if err := unix.Flock(int(asker.Fd()), unix.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan error)
+	got := make(chan error, 1)
 	go func() {
 		lock, err := lockFolder(dir)
 		if err == nil {
@@ -218,10 +218,24 @@ func TestLockWaitsForAsker(t *testing.T) {
 		}
 		got <- err
 	}()
+	eventually(t, "the writer opens the lock", func() bool {
+		return opened(asker.Name()) == 2 || len(got) > 0
+	})
 	if err := unlock(asker); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
+}
+
+// opened is how often this process has a file open.
+func opened(path string) (n int) {
+	fds, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil && to == path {
+			n++
+		}
+	}
+	return n
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	lockName     = "LOCK"
-	lockPatience = 10 * time.Second
+	lockPatience = time.Minute
 )
 
 // lockFolder takes the folder's lock for the life of the process (or until the file is closed).
