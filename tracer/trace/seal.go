@@ -91,7 +91,7 @@ func lockForSealing(dir string) (unlock func(), err error) {
 	var manifest func()
 	if err == nil {
 		// A source that has just closed its journal may still write what recording cost.
-		manifest, err = lockFolder(dir, 10*time.Second)
+		manifest, err = lockFolder(dir, time.Minute)
 	}
 	if err != nil {
 		sealing()
