@@ -370,3 +370,22 @@ func TestOthersIsOneSum(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasesAmongEqualVersions: a short name of a module counts as such, whichever other modules have
+// its version.
+func TestAliasesAmongEqualVersions(t *testing.T) {
+	versions := map[string]string{
+		"gnark": "v1", "github.com/consensys/gnark": "v1", "example.org/a": "v1", "example.org/b/c": "v1",
+		"otel-sdk": "v2", "go.opentelemetry.io/otel/sdk": "v2", "go.opentelemetry.io/otel/trace": "v2",
+		"cuda_driver": "v1",
+	}
+	for range 50 { // the order of a map's keys is another each time
+		for name, want := range map[string]bool{
+			"gnark": true, "otel-sdk": true, "cuda_driver": false, "example.org/a": false,
+		} {
+			if got := aliased(name, versions); got != want {
+				t.Fatalf("%s also stands under a full path: %v", name, got)
+			}
+		}
+	}
+}

@@ -91,15 +91,16 @@ var givenSources = []string{"file", "env", "flag", "set"}
 // ignoredSettings change neither time nor bytes: a seed makes other proofs in the same way.
 var ignoredSettings = map[string]bool{"seed": true}
 
-// aliased says that the version also stands under its module's full path.
+// aliased says that the version also stands under its module's full path. Other modules may have the
+// same one.
 func aliased(name string, versions map[string]string) bool {
 	if strings.Contains(name, "/") {
 		return false
 	}
-	for full := range versions {
-		if full != name && versions[full] == versions[name] &&
-			(strings.HasSuffix(full, "/"+name) || strings.Contains(full, "/")) {
-			return strings.HasSuffix(full, "/"+name) || name == "otel-sdk"
+	for full, version := range versions {
+		if version == versions[name] && (strings.HasSuffix(full, "/"+name) ||
+			name == "otel-sdk" && strings.HasSuffix(full, "/otel/sdk")) {
+			return true
 		}
 	}
 	return false
