@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -82,7 +83,8 @@ func choose(opts Options) ([]Analyzer, map[string]float64, error) {
 			thresholds = append(thresholds, t.Name)
 		}
 	}
-	for name, v := range opts.Thresholds {
+	for _, name := range slices.Sorted(maps.Keys(opts.Thresholds)) { // one error, whatever the map's order
+		v := opts.Thresholds[name]
 		if _, ok := values[name]; !ok {
 			return nil, nil, fmt.Errorf("choose thresholds: no threshold %q: there are %s", name,
 				strings.Join(thresholds, ", "))

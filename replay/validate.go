@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"path/filepath"
@@ -235,7 +236,8 @@ func automatic(runs []NamedTrace) ([]NamedTrace, error) {
 		}
 		top, bottom := 0.0, 0.0
 		seen := fit.Concurrency(data.Spans)
-		for _, x := range seen {
+		for _, stage := range slices.Sorted(maps.Keys(seen)) { // one sum, whatever the map's order
+			x := seen[stage]
 			if n := len(x); n >= MinServices {
 				top += math.Log(x[n-MinServices])
 				bottom += math.Log(x[MinServices-1])

@@ -181,7 +181,8 @@ func pick(axes []Axis, i int) map[string]string {
 // resolve puts the value of the setting named in place of a reference.
 func resolve(set map[string]string, base func(string) (string, bool)) error {
 	plain := maps.Clone(set)
-	for name, value := range plain {
+	for _, name := range slices.Sorted(maps.Keys(plain)) { // of several faults always the same one
+		value := plain[name]
 		if _, err := setting.Lookup(value); err != nil {
 			continue
 		}
