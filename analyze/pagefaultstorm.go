@@ -69,6 +69,25 @@ func (pageFaultStorm) Doc() Doc {
 				Source:  "proposal of the incident's analysis: 10 % against the baseline",
 			},
 			{
+				Name: stormName + ".max_load_gap", Default: 0.5,
+				Meaning: "threads beside a stage's runs: how many fewer there may be outside of the " +
+					"windows, where own times are compared",
+				Source: "reasoned: half a thread is no other company; a stage that waits for a CPU " +
+					"in a crowd was not slowed by faults",
+			},
+			{
+				Name: stormName + ".min_cost_share", Default: 0.25,
+				Meaning: "what the stage's threads lost together, over the faults' CPU time",
+				Source: "the threads that touch the memory spend that time: a C program that does " +
+					"nothing else lost 1.0 of it; verify, which waits beside, 0.02 to 0.07 (2 CPUs)",
+			},
+			{
+				Name: stormName + ".max_cost_share", Default: 3,
+				Meaning: "the same, at the most",
+				Source: "reasoned: where CPUs are short, faults also hold up who does not fault; but " +
+					"two thirds of a larger loss have another cause",
+			},
+			{
 				Name: stormName + ".error_slowdown", Default: 1.5,
 				Meaning: "slowdown from which it is an error",
 				Source:  "reasoned: a stage that loses a third of its speed decides the throughput",
@@ -91,6 +110,8 @@ func limitsOfStorm(in *Input) stormLimits {
 		minFaults: t("min_faults"), minFaultsPerS: t("min_faults_per_s"), minFactor: t("min_factor"),
 		minSystemRatio: t("min_system_ratio"), minSystemRise: t("min_system_rise_ratio"),
 		minRSSRatio: t("min_rss_ratio"), minSlowdown: t("min_slowdown"),
+		maxLoadGap: t("max_load_gap"), minCostShare: t("min_cost_share"),
+		maxCostShare: t("max_cost_share"),
 	}
 }
 
@@ -204,6 +225,7 @@ func (x *storm) numbers() Numbers {
 			Number{"stage_inside_ns", x.insideNS}, Number{"stage_outside_ns", x.outsideNS},
 			Number{"slowdown_ratio", x.slowdown}, Number{"lost_ns", x.lostNS},
 			Number{"stage_inside_runs", float64(x.inside)}, Number{"stage_runs", float64(x.total)},
+			Number{"lost_of_fault_cpu_ratio", x.costShare},
 		)
 	}
 	return n

@@ -14,6 +14,8 @@ type stormLimits struct {
 	minFaults, minFaultsPerS, minFactor float64
 	minSystemRatio, minSystemRise       float64
 	minRSSRatio, minSlowdown            float64
+	maxLoadGap                          float64
+	minCostShare, maxCostShare          float64
 }
 
 // storm is what the counters say about the stretches with the most page faults.
@@ -36,6 +38,7 @@ type storm struct {
 	lostNS        float64
 	slowdown      float64 // insideNS over outsideNS; 0 where nothing could be compared
 	cpuTime       bool    // they are CPU time
+	costShare     float64 // what the stage's threads lost together, at most, over systemS
 }
 
 // interval is what happened between two readings of the fault counter.
@@ -57,8 +60,12 @@ func (i *interval) rate() float64    { return i.faults / i.seconds() }
 //  3. System CPU time, CPU time and RSS are read off at the windows' ends.
 //  4. Of each stage, runs of which a tenth or more lies inside a window are compared with those of
 //     which at most a fiftieth does: the stage that lost the most time counts. Where all its runs
-//     own their threads, it is their CPU time, which other processes do not stretch; else their own
-//     time, waiting excluded.
+//     own their threads, it is their CPU time, which other threads do not stretch. Else it is their
+//     own time, waiting excluded, against that of runs outside that had as much company: windows lie
+//     where much is going on, and a stage beside it waits for a CPU whoever faults.
+//  5. The faults' CPU time was spent by the threads that touched the memory. A stage that lost but a
+//     small share of it stood beside; of one that lost several times as much, the faults explain
+//     little.
 func (f *facts) judgeStorm(l stormLimits) *storm {
 	s := &storm{}
 	faults, system := f.curve(probe.FaultsMinor), f.curve(probe.CPUSystem)
@@ -83,7 +90,7 @@ func (f *facts) judgeStorm(l stormLimits) *storm {
 	least := math.Max(l.minFaultsPerS, l.minFactor*s.baseRate)
 	s.measure(all, least)
 	if len(s.windows) > 0 {
-		f.compareStages(s)
+		f.compareStages(s, l)
 	}
 	return s
 }
@@ -162,69 +169,122 @@ func (s *storm) inWindows(r *stageRun) float64 {
 	return ratio(overlap(s.windows, r.beginNS, r.endNS), float64(r.endNS-r.beginNS))
 }
 
-// sides are the times of a stage's runs inside and outside of the windows.
-type sides struct {
-	in, out       []float64 // own time
-	inCPU, outCPU []float64 // of those that measured it
-}
-
-func (x *sides) add(r *stageRun, inside bool) {
-	own, cpu := &x.out, &x.outCPU
-	if inside {
-		own, cpu = &x.in, &x.inCPU
-	}
-	*own = append(*own, float64(r.ownNS))
-	if r.cpuNS != trace.Null {
-		*cpu = append(*cpu, float64(r.cpuNS))
-	}
-}
-
-// times are the values to compare: CPU time where every run has it.
-func (x *sides) times() (in, out []float64, cpu bool) {
-	if len(x.inCPU) == len(x.in) && len(x.outCPU) == len(x.out) {
-		return x.inCPU, x.outCPU, true
-	}
-	return x.in, x.out, false
-}
+// sides are a stage's runs inside and outside of the windows.
+type sides struct{ in, out []*stageRun }
 
 // compareStages finds the stage that lost the most time inside the windows.
-func (f *facts) compareStages(s *storm) {
+func (f *facts) compareStages(s *storm, l stormLimits) {
 	of := make([]sides, len(f.stages)+1)
 	for i := range f.runs {
 		r := &f.runs[i]
 		if r.endNS <= r.beginNS {
 			continue
 		}
-		if share := s.inWindows(r); share >= 0.1 || share <= 0.02 {
-			of[r.stage].add(r, share >= 0.1)
+		x := &of[r.stage]
+		switch share := s.inWindows(r); {
+		case share >= 0.1:
+			x.in = append(x.in, r)
+		case share <= 0.02:
+			x.out = append(x.out, r)
 		}
 	}
 	for i := range of {
-		inside, outside, cpu := of[i].times()
-		if len(inside) < 2 || len(outside) < 2 {
-			continue
-		}
-		in, _ := spread(inside)
-		out, _ := spread(outside)
-		lost := (in - out) * float64(len(inside))
-		chance := !slower(inside, outside)
-		if chance {
-			lost = math.Min(lost, 0)
-		}
-		if s.slowdown == 0 || lost > s.lostNS {
-			s.stage, s.insideNS, s.outsideNS, s.lostNS = f.stageName(uint16(i)), in, out, lost
-			s.inside, s.total, s.cpuTime = len(inside), len(inside)+len(outside), cpu
-			s.slowdown = ratio(in, out)
-			if chance {
-				s.slowdown = math.Min(s.slowdown, 1)
-			}
+		if c := of[i].compare(l.maxLoadGap); len(c.inside) >= 2 && len(c.outside) >= 2 {
+			c.stage, c.threads = f.stageName(uint16(i)), f.meanThreads(of[i].in)
+			s.take(&c)
 		}
 	}
+}
+
+// comparison is the times of a stage's runs on both sides.
+type comparison struct {
+	stage           string
+	inside, outside []float64
+	cpuTime         bool
+	threads         float64 // of a run inside, at most
+}
+
+// compare takes CPU times where every run has one, else own times, and outside only runs beside which
+// at most gap fewer threads ran than beside those inside.
+func (x *sides) compare(gap float64) comparison {
+	c := comparison{cpuTime: ownThreads(x.in) && ownThreads(x.out)}
+	least := math.Inf(-1)
+	if !c.cpuTime {
+		least = meanLoad(x.in) - gap
+	}
+	for _, r := range x.in {
+		c.inside = append(c.inside, c.time(r))
+	}
+	for _, r := range x.out {
+		if float64(r.load) >= least {
+			c.outside = append(c.outside, c.time(r))
+		}
+	}
+	return c
+}
+
+func (c *comparison) time(r *stageRun) float64 {
+	if c.cpuTime {
+		return float64(r.cpuNS)
+	}
+	return float64(r.ownNS)
+}
+
+func ownThreads(runs []*stageRun) bool {
+	return !slices.ContainsFunc(runs, func(r *stageRun) bool { return r.cpuNS == trace.Null })
+}
+
+// meanLoad is the mean number of threads that ran beside the runs, 0 for none.
+func meanLoad(runs []*stageRun) float64 {
+	sum := 0.0
+	for _, r := range runs {
+		sum += float64(r.load)
+	}
+	return sum / math.Max(1, float64(len(runs)))
+}
+
+// meanThreads is how many threads a run has; one that does not say has as many as there are CPUs.
+func (f *facts) meanThreads(runs []*stageRun) float64 {
+	sum := 0.0
+	for _, r := range runs {
+		n := float64(r.threads)
+		if r.anyThreads {
+			n = math.Max(n, float64(f.manifest.Host.CPUs))
+		}
+		sum += n
+	}
+	return sum / math.Max(1, float64(len(runs)))
+}
+
+// take keeps the comparison where the stage lost more time than the one kept before.
+func (s *storm) take(c *comparison) {
+	in, _ := spread(c.inside)
+	out, _ := spread(c.outside)
+	lost := (in - out) * float64(len(c.inside))
+	chance := !slower(c.inside, c.outside)
+	if chance {
+		lost = math.Min(lost, 0)
+	}
+	if s.slowdown > 0 && lost <= s.lostNS {
+		return
+	}
+	s.stage, s.insideNS, s.outsideNS, s.lostNS = c.stage, in, out, lost
+	s.inside, s.total, s.cpuTime = len(c.inside), len(c.inside)+len(c.outside), c.cpuTime
+	s.slowdown = ratio(in, out)
+	if chance {
+		s.slowdown = math.Min(s.slowdown, 1)
+	}
+	threads := c.threads
+	if c.cpuTime { // of all its threads
+		threads = 1
+	}
+	s.costShare = ratio(lost*threads, s.systemS*1e9)
 }
 
 // holds says whether everything that makes a storm is there.
 func (s *storm) holds(l stormLimits) bool {
 	return len(s.missing) == 0 && len(s.windows) > 0 && s.faults >= l.minFaults &&
 		s.systemRatio >= l.minSystemRatio && s.systemRatio-s.baseSystemRatio >= l.minSystemRise &&
-		s.rssBytes >= l.minRSSRatio*s.peakRSS && s.slowdown >= l.minSlowdown
+		s.rssBytes >= l.minRSSRatio*s.peakRSS && s.slowdown >= l.minSlowdown &&
+		s.costShare >= l.minCostShare && s.costShare <= l.maxCostShare
 }
