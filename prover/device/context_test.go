@@ -129,12 +129,12 @@ func TestRingFull(t *testing.T) {
 // TestDropsAreLoss: what a full ring dropped stands in the manifest's losses, and the trace is valid
 // all the same.
 func TestDropsAreLoss(t *testing.T) {
+	l := library(t) // before the recorder: a test that is skipped leaves none behind
 	dir := filepath.Join(t.TempDir(), "run.hw")
 	rec, err := tracer.Create(dir, tracer.Options{NoOTLP: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := library(t)
 	c, err := l.NewContext(Config{ArenaBytes: 64 << 20, RingRecords: 64})
 	if err != nil {
 		t.Fatal(err)

@@ -334,6 +334,7 @@ func TestTraceOfProof(t *testing.T) {
 }
 
 func traceOfProof(t *testing.T, pinned string) {
+	l := library(t) // before the recorder: a test that is skipped leaves none behind
 	r := newRig(t, "mimc", 10)
 	dir := filepath.Join(t.TempDir(), "run.hw")
 	rec, err := tracer.Create(dir, tracer.Options{NoOTLP: true})
@@ -341,7 +342,7 @@ func traceOfProof(t *testing.T, pinned string) {
 		t.Fatal(err)
 	}
 	r.env.Mem = &hostmem.Allocator{Rec: rec}
-	b, err := NewBackend(library(t), r.key, rec, Options{Pinned: pinned, Workers: 1, BG2: true, SampleHz: 1000,
+	b, err := NewBackend(l, r.key, rec, Options{Pinned: pinned, Workers: 1, BG2: true, SampleHz: 1000,
 		Context: Config{ArenaBytes: 64 << 20}})
 	if err != nil {
 		t.Fatal(err)
