@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"highwater/analyze/report"
-	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/replay/models"
 	"highwater/replay/models/published"
@@ -218,7 +217,7 @@ func printModel(ui *tui, m *pipeline.Model, set map[string]string, p *replay.Pre
 		}
 		changed = "with " + strings.Join(parts, " ")
 	}
-	fmt.Fprintf(ui.out, "model %s %s: %d draws, seed %d\n", m.Name, changed, p.Draws, p.Seed)
+	fmt.Fprintf(ui.out, "model %s %s: %s, seed %d\n", m.Name, changed, drawsText(p.Draws), p.Seed)
 	g := report.Grid{
 		Header: []string{"", "predicted", "low 80", "high 80", "low 95", "high 95"},
 		Rows: [][]string{
@@ -236,10 +235,7 @@ func printModel(ui *tui, m *pipeline.Model, set map[string]string, p *replay.Pre
 	if err := g.Write(ui.out, report.StyleOf(ui.out)); err != nil {
 		return err
 	}
-	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
-		fmt.Fprintf(ui.out, "  above %s  %s of the draws\n",
-			units.Bytes(*p.MemoryLimitBytes), units.Percent(*p.PeakOverLimitRatio))
-	}
+	printVerdict(ui.out, p)
 	printWhy(ui, p)
 	for _, warning := range p.Warnings {
 		ui.warn("%s", warning)

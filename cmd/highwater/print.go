@@ -137,15 +137,12 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		}
 		changed = "with " + strings.Join(parts, " ")
 	}
-	fmt.Fprintf(ui.out, "%s replayed %s: %s durations, %d draws, seed %d\n",
-		dir, changed, p.Durations, p.Draws, p.Seed)
+	fmt.Fprintf(ui.out, "%s replayed %s: %s durations, %s, seed %d\n",
+		dir, changed, p.Durations, drawsText(p.Draws), p.Seed)
 	if err := printPredictionTable(ui.out, p); err != nil {
 		return err
 	}
-	if p.PeakOverLimitRatio != nil && p.MemoryLimitBytes != nil {
-		fmt.Fprintf(ui.out, "  above %s  %s of the draws\n",
-			units.Bytes(*p.MemoryLimitBytes), units.Percent(*p.PeakOverLimitRatio))
-	}
+	printVerdict(ui.out, p)
 	printSupport(ui.out, &p.Support)
 	for _, warning := range p.Warnings {
 		ui.warn("%s", warning)
@@ -154,6 +151,47 @@ func printPrediction(ui *tui, dir string, set map[string]string, p *replay.Predi
 		ui.note("wrote the median draw to %s", p.Out)
 	}
 	return nil
+}
+
+func drawsText(n int) string {
+	if n == 1 {
+		return "1 draw"
+	}
+	return fmt.Sprintf("%d draws", n)
+}
+
+// printVerdict says how likely a peak above the limit is, and what follows, where a limit was asked
+// about.
+func printVerdict(out io.Writer, p *replay.Prediction) {
+	v := verdictOf(p)
+	if v == nil {
+		return
+	}
+	text := *v
+	switch {
+	case p.Support.Verdict == replay.SupportOutside:
+		text += ": outside what the traces support"
+	case text == replay.VerdictUnknown && p.Durations == replay.DurationsRecorded:
+		text += ": recorded durations are one draw"
+	case p.Support.Verdict == replay.SupportUnknown:
+		text += " by the model, which no trace supports"
+	}
+	fmt.Fprintf(out, "  above %s  %s of the draws: %s\n", units.Bytes(*p.MemoryLimitBytes),
+		units.Percent(*p.PeakOverLimitRatio), text)
+}
+
+// verdictOf is what may be said of the limit that was asked about, nil without one. A model that no
+// trace was fitted for may call a setting unsafe, but none safe.
+func verdictOf(p *replay.Prediction) *string {
+	if p.MemoryLimitBytes == nil || p.PeakOverLimitRatio == nil {
+		return nil
+	}
+	v := p.Verdict()
+	model := p.Support.Verdict == replay.SupportUnknown && p.Durations == replay.DurationsFitted
+	if model && *p.PeakOverLimitRatio >= replay.UnsafeRatio {
+		v = replay.VerdictUnsafe
+	}
+	return &v
 }
 
 // printSupport says how many services of each stage would run at once, and how many were recorded, where

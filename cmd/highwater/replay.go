@@ -125,6 +125,7 @@ func (s *subject) predict(ui *tui, opts replay.Options) (*replay.Prediction, err
 type replayReport struct {
 	*replay.Prediction
 	FittedOn []string `json:"fitted_on"` // the traces; none with --model
+	Verdict  *string  `json:"verdict"`   // safe | unsafe | unknown, of --memory; null without
 	WhatIf   *whatIf  `json:"what_if"`   // null where none was asked about
 	Why      *string  `json:"why"`       // what makes the peak, where partitions pile up; null elsewhere
 	// the first trace as measured, last
@@ -144,7 +145,7 @@ func (c *replayCmd) answer(ui *tui, s *subject, opts replay.Options, show func(*
 	}
 	if ui.json {
 		on := append([]string{}, c.Traces...)
-		err = ui.printJSON(replayReport{prediction, on, effect, why(prediction), prediction.Recorded})
+		err = ui.printJSON(replayReport{prediction, on, verdictOf(prediction), effect, why(prediction), prediction.Recorded})
 	} else if err = show(prediction); err == nil {
 		effect.print(ui, prediction)
 	}

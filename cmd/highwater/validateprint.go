@@ -38,8 +38,8 @@ func printGroup(ui *tui, v *replay.Validation, group int) error {
 		names = append(names, filepath.Base(n))
 	}
 	grid := report.Grid{
-		Title: fmt.Sprintf("fitted to %s (%d partitions, %s durations, %d draws)",
-			strings.Join(names, ", "), g.Partitions, v.Durations, v.Draws),
+		Title: fmt.Sprintf("fitted to %s (%d partitions, %s durations, %s)",
+			strings.Join(names, ", "), g.Partitions, v.Durations, drawsText(v.Draws)),
 		Header: []string{
 			"run", "peak live", "error", "peak RSS", "error", "interval", "error", "backlog", "support",
 		},
