@@ -143,10 +143,10 @@ func (r *run) describe(k keys) error {
 func (r *run) prove(ctx context.Context, e engine) {
 	r.report.phase(PhaseProve, "")
 	pl := newPipeline(r.policy, r.rec, e, r.report)
-	if r.probe != nil {
-		r.probe.Tick()
-	}
 	r.peak.begin()
+	if r.probe != nil {
+		r.probe.Tick() // counts for the peak: a short run may end before the next
+	}
 	pl.run(ctx)
 	peak, doubt := r.peak.end()
 	if doubt != "" {
