@@ -267,6 +267,9 @@ func TestB09(t *testing.T) {
 		"numbers.hugepages_free") {
 		t.Errorf("numbers %v, victims %v, missing %v", e.Numbers, e.Victims, e.Missing)
 	}
+	if got := e.figures(); got != "slot 11.0 GiB" {
+		t.Errorf("prints %q, want the slot's size", got)
+	}
 }
 
 // TestNothing: texts that are about memory and hold no failure give no event.

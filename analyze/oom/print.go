@@ -3,6 +3,8 @@ package oom
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"highwater/analyze/report"
@@ -156,6 +158,7 @@ func (e *Event) lines() []report.KeyValue {
 		add("", fmt.Sprintf("and %d more", n-6))
 	}
 	add("cause", e.Cause.Confidence+": "+e.Cause.Sentence)
+	add("figures", e.figures())
 	add("held by", e.heldBy())
 	add("unexplained", e.unexplained())
 	add("invoked by", e.invokedBy())
@@ -176,6 +179,20 @@ func (e *Event) lines() []report.KeyValue {
 		add("do next", n)
 	}
 	return list
+}
+
+// figures are the text's further numbers by name: "requested 8.02 GiB, hugepages free 0".
+func (e *Event) figures() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(e.Numbers)) {
+		word, isBytes := strings.CutSuffix(name, "_bytes")
+		value := units.Count(e.Numbers[name])
+		if isBytes {
+			value = units.Bytes(e.Numbers[name])
+		}
+		parts = append(parts, strings.ReplaceAll(word, "_", " ")+" "+value)
+	}
+	return strings.Join(parts, ", ")
 }
 
 var timeWords = map[Text]string{
