@@ -50,9 +50,7 @@ func (a *answer) lengths(jobs ...int64) ([]length, error) {
 	for _, n := range jobs {
 		var models []*pipeline.Model
 		for _, m := range a.models {
-			longer := *m
-			longer.Policy.Jobs = n
-			models = append(models, &longer)
+			models = append(models, m.WithJobs(n))
 		}
 		f, err := a.draw(models, min(growthDraws, a.draws()), nil)
 		if err != nil {

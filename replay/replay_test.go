@@ -219,6 +219,19 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// Jobs beyond those recorded arrive as those did, not with the first of them again.
+func TestMoreJobsThanRecordedArriveLater(t *testing.T) {
+	open := map[string]string{"arrival_interval_ns": "3000000000"}
+	truth := predict(t, source(t, merge(open, map[string]string{"jobs": "8"})),
+		replay.Options{Durations: replay.DurationsRecorded}).Recorded
+	p := predict(t, source(t, open), replay.Options{Set: map[string]string{"jobs": "8"}})
+	within(t, "makespan", p.MakespanNS, truth.MakespanNS, 0.03)
+	within(t, "peak live", p.PeakLiveBytes, truth.PeakLiveBytes, 0.01)
+	if g := p.Growth; g == nil || g.BytesPerSLow > 0 {
+		t.Errorf("a machine that keeps up grows by %+v", g)
+	}
+}
+
 // noisy is source with every second sample of RSS off by bytes, the others by as much the other
 // way.
 func noisy(t testing.TB, bytes float64) *trace.Trace {

@@ -84,6 +84,7 @@ func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 		return nil, err
 	}
 	out.follow(overrides)
+	out.Jobs = out.arriving()
 	if err := out.Validate(); err != nil {
 		return nil, err
 	}

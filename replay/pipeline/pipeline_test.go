@@ -256,3 +256,36 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Jobs that were recorded to arrive over time go on arriving so: those of a second recording after
+// those of the first, and further ones after all.
+func TestRecordedArrivalsGoOn(t *testing.T) {
+	m := pipeline.Example()
+	for _, at := range []float64{0, 10e9, 30e9, 0, 20e9} {
+		m.Jobs = append(m.Jobs, pipeline.Job{SubmitNS: at})
+	}
+	times := func(m *pipeline.Model) (out []float64) {
+		for i := range m.Jobs {
+			out = append(out, m.Jobs[i].SubmitNS/1e9)
+		}
+		return out
+	}
+	for jobs, want := range map[string][]float64{
+		"2": {0, 10, 30, 45, 65},              // the first has a distance of 15 s in the mean
+		"8": {0, 10, 30, 45, 65, 85, 95, 115}, // and the second one of 20
+	} {
+		out, err := m.Apply(map[string]string{"jobs": jobs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, times(out)); d != "" {
+			t.Errorf("%s jobs (-want +got):\n%s", jobs, d)
+		}
+	}
+	for i := range m.Jobs {
+		m.Jobs[i].SubmitNS /= 1e7 // all at once
+	}
+	if out := m.WithJobs(8); len(out.Jobs) != 5 || out.Policy.Jobs != 8 {
+		t.Errorf("%d jobs arrive at once, of %d", len(out.Jobs), out.Policy.Jobs)
+	}
+}
