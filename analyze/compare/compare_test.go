@@ -88,6 +88,23 @@ func TestFewRunsRestOnAFloor(t *testing.T) {
 	}
 }
 
+// TestShortStageIsNoVerdictOfOneRun: that a stage of 0.2 ms takes 0.7 ms more is a wake-up, whatever
+// floor history gives; that it takes 3 ms more is not.
+func TestShortStageIsNoVerdictOfOneRun(t *testing.T) {
+	of := func(ns float64) func(*shop) { return func(s *shop) { s.synthNS = ns } }
+	noise, err := LearnNoise(side(t, "history", 200, 20, of(2e5)), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := side(t, "base", 1, 1, of(2e5))
+	for ns, want := range map[float64]string{9e5: Inconclusive, 3.2e6: Regression} {
+		d := mustCompare(t, base, side(t, "new", 50, 1, of(ns)), Options{Noise: noise})
+		if v := verdictOf(d, StageTime, "synthesis"); v != want {
+			t.Errorf("0.2 ms that become %v ms are %s, want %s", ns/1e6, v, want)
+		}
+	}
+}
+
 func TestLearnNoiseNeedsRuns(t *testing.T) {
 	if _, err := LearnNoise(side(t, "h", 1, 9, nil), 1, 1); err == nil {
 		t.Error("nine runs are enough")

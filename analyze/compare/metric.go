@@ -73,11 +73,11 @@ const (
 
 // quantities are all kinds of metrics in the order of a report.
 var quantities = []quantity{
-	{ProofInterval, "proof interval", true, true, 0.02, 0.30, microsNS},
+	{ProofInterval, "proof interval", true, true, 0.02, 0.40, microsNS},
 	{PeakLive, "peak live", true, true, 0.01, 0.25, pageBytes},
 	{PeakRSS, "peak RSS", true, true, 0.02, 0.25, pageBytes},
 	{DevicePeak, "device peak", true, true, 0.01, 0.25, pageBytes},
-	{StageTime, "stage", true, false, 0.02, 0.50, microsNS},
+	{StageTime, "stage", true, false, 0.02, 0.55, microsNS},
 	{ClassPeak, "class peak", true, false, 0.01, 0.50, pageBytes},
 	{ClassArea, "class held", true, false, 0.03, 0.60, tinyGiBSec},
 
