@@ -19,7 +19,7 @@ type planCmd struct {
 	Traces   []string      `arg:"" name:"trace" help:"Recorded runs of one program on one machine; several settings support more."`
 	Memory   string        `placeholder:"SIZE" help:"What the machine has, such as 755GiB (default: the limit on the recorded run)."`
 	Reserved string        `placeholder:"SIZE" help:"What the rest of the machine uses of it (default: measured from the first trace)."`
-	Vary     []string      `sep:"none" placeholder:"NAME=VALUES" help:"A setting to vary: 1..12, 2..32:2, 1,4,partition_workers (another setting's value) or all. May be given several times (default: partition_workers up to what the traces support)."`
+	Vary     []string      `sep:"none" placeholder:"NAME=VALUES" help:"A setting to vary: 1..12, 2..32:2, 1,4,partition_workers (another setting's value) or all. May be given several times (default: partition_workers from 1 to just beyond 1.5 times the most recorded)."`
 	Set      []string      `sep:"none" placeholder:"NAME=VALUE" help:"A setting that differs from the recorded one in all combinations."`
 	Jobs     int64         `placeholder:"N" help:"Jobs that each combination runs (default: as recorded)."`
 	Duration time.Duration `placeholder:"D" help:"Run each combination for at least this long instead, such as 24h: near rho = 1 the peak depends on it."`
@@ -247,7 +247,8 @@ func (c *planCmd) plan(ui *tui, traces []*trace.Trace, opts plan.Options, r *pla
 	return nil
 }
 
-// usualAxis is partition_workers from 1 to a little beyond what was recorded.
+// usualAxis is partition_workers from 1 to just beyond 1.5 times the most recorded: what the traces may
+// support, and the next one up.
 func usualAxis(p *replay.Predictor) plan.Axis {
 	most := int64(1)
 	for _, rec := range p.Recorded() {
