@@ -141,6 +141,12 @@ func (h *History) choose(runs []*Run, across []string) []*Run {
 			h.LeftOut = append(h.LeftOut, LeftOut{r.Name, why})
 		}
 	}
+	at := map[string]int{} // in the order in which they were given
+	for i, r := range runs {
+		at[r.Name] = i
+	}
+	slices.SortStableFunc(h.LeftOut,
+		func(a, b LeftOut) int { return cmp.Compare(at[a.Trace], at[b.Trace]) })
 	return groups[best]
 }
 
@@ -318,7 +324,11 @@ func (h *History) doubts() {
 		ways *= float64(h.Runs-k) / float64(k+1)
 	}
 	if ways*h.Alpha < float64(len(h.Metrics)) {
-		h.Warnings = append(h.Warnings, fmt.Sprintf("%d runs are too few to find a change among %d "+
-			"metrics: record more, or name one with --metric", h.Runs, len(h.Metrics)))
+		few := "runs are"
+		if h.Runs == 1 {
+			few = "run is"
+		}
+		h.Warnings = append(h.Warnings, fmt.Sprintf("%d %s too few to find a change among %d "+
+			"metrics: record more, or name one with --metric", h.Runs, few, len(h.Metrics)))
 	}
 }

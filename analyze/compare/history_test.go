@@ -87,6 +87,9 @@ func TestHistoryLeavesOutWhatDiffers(t *testing.T) {
 	if !strings.Contains(text, "presize: true -> false") || !strings.Contains(text, "killed") {
 		t.Errorf("left out without a reason: %s", text)
 	}
+	if !strings.Contains(h.LeftOut[0].Why, "presize") || !strings.Contains(h.LeftOut[3].Why, "killed") {
+		t.Errorf("left out in another order than given: %s", text)
+	}
 	whole, err := BuildHistory(runs, HistoryOptions{Across: []string{KindSettings}})
 	if err != nil || len(whole.Commits) != 5 {
 		t.Errorf("across settings: %v, %d commits", err, len(whole.Commits))

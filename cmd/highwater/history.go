@@ -179,8 +179,15 @@ func (r *historyReport) print(ui *tui) error {
 		w.paragraph("%s", s)
 	}
 	w.grid(historyGrid(r.History))
-	for _, x := range r.LeftOut {
+	const listed = 20
+	for i, x := range r.LeftOut[:min(len(r.LeftOut), listed)] {
+		if i == 0 {
+			w.blank()
+		}
 		w.paragraph("  left out: %s (%s)", x.Trace, x.Why)
+	}
+	if n := len(r.LeftOut) - listed; n > 0 {
+		w.paragraph("  left out: %d more; --json names them", n)
 	}
 	for _, path := range r.Charts {
 		ui.note("drew %s", path)
