@@ -88,8 +88,8 @@ type Lock struct {
 	To       string `toml:"to"`
 }
 
-// Cached is something that every job needs, that is loaded for the first of them and shared: an
-// SRS, precomputed matrices.
+// Cached is something that jobs need, that is loaded for the first of them and shared: an SRS,
+// precomputed matrices.
 type Cached struct {
 	Class  string  `toml:"class"`
 	Space  string  `toml:"space"`
@@ -102,8 +102,14 @@ type Cached struct {
 	// Evictable says that it goes when the byte budget is short and no job has used it for IdleNS.
 	Evictable bool    `toml:"evictable,omitempty"`
 	IdleNS    float64 `toml:"idle_ns,omitempty"`
-	Source    string  `toml:"source,omitempty"`
+	// Every says that only each Every-th job needs it, the first one too: jobs of another circuit than
+	// the others. 0 and 1 mean all.
+	Every  int64  `toml:"every,omitempty"`
+	Source string `toml:"source,omitempty"`
 }
+
+// NeededBy says whether a job needs it.
+func (c *Cached) NeededBy(job int64) bool { return c.Every <= 1 || job%c.Every == 0 }
 
 // Pool keeps freed buffers of some classes for reuse: it grows when none fits and is never given
 // back, unless Evictable and the byte budget is short. It is not reserved from the budget.

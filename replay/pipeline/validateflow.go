@@ -126,6 +126,7 @@ func (v *checker) shared(m *Model) {
 		v.between(what+" load_bytes", c.LoadBytes, 0, 1<<50)
 		v.number(what+" load_ns", c.LoadNS, 0, maxTime)
 		v.number(what+" idle_ns", c.IdleNS, 0, maxTime)
+		v.between(what+" every", c.Every, 0, MaxPartitions)
 		v.word(what+" space", c.Space, trace.SpaceHost, trace.SpacePinned)
 		if c.Budgeted {
 			budgeted += c.Bytes

@@ -63,7 +63,7 @@ func (p *program) compileCached() {
 	}
 }
 
-// needCached makes a job wait until each cached object is there.
+// needCached makes a job wait until each cached object that it needs is there.
 func (p *program) needCached() {
 	for i := range p.model.Cached {
 		arg := int32(i)
@@ -84,12 +84,10 @@ func (s *Simulator) cachedStep(st *step, e *entity, id int32) bool {
 	case opNeed:
 		if st.arg == 0 && !e.uses {
 			e.uses = true
-			for i := range s.cached {
-				s.cached[i].users++
-			}
+			s.eachNeeded(e.job, func(c *cachedState) { c.users++ })
 		}
 		switch {
-		case c.present:
+		case c.present || !s.prog.model.Cached[st.arg].NeededBy(int64(e.job)):
 			e.pc += afterNeed
 			return true
 		case c.loading:
@@ -108,7 +106,7 @@ func (s *Simulator) cachedStep(st *step, e *entity, id int32) bool {
 		s.cachedMemory(s.prog.cached[st.arg].load)
 	case opLoaded:
 		s.cachedMemory(s.prog.cached[st.arg].loaded)
-		e.budget = 0 // it is the cached object's now, not the job's
+		s.handOver(e, id)
 		c.present, c.loading = true, false
 		for c.wait.n > 0 {
 			waiter := c.wait.pop()
@@ -119,20 +117,55 @@ func (s *Simulator) cachedStep(st *step, e *entity, id int32) bool {
 	return true
 }
 
+// handOver makes what a job reserved for a cached object that object's own.
+func (s *Simulator) handOver(e *entity, id int32) {
+	bytes := e.budget
+	if e.budget = 0; bytes == 0 {
+		return
+	}
+	s.budget.level -= bytes
+	s.queue(resourceBudget, trace.EventRelease, id, operation{bytes, s.budget.level, s.budget.wait.n})
+	s.reserveCached(bytes)
+}
+
+// reserveCached takes bytes of the byte budget for a cached object.
+func (s *Simulator) reserveCached(bytes int64) {
+	s.budgetEvent(trace.EventRequest, bytes)
+	s.budget.level += bytes
+	s.budgetEvent(trace.EventAcquire, bytes)
+}
+
 // cachedMemory applies a memory step of a cached object.
 func (s *Simulator) cachedMemory(index int32) {
 	last := s.extra(extraLater)
 	s.memory(&s.prog.steps[index], &s.ents[last], last)
 }
 
-// leaveCached is the end of a job: it uses the cached objects no more.
+// leaveCached is the end of a job: it uses the cached objects no more, so that those that wait for
+// the byte budget may get it.
 func (s *Simulator) leaveCached(e *entity) {
 	if !e.uses {
 		return
 	}
+	s.eachNeeded(e.job, func(c *cachedState) {
+		c.users--
+		c.last = s.now
+	})
+	switch {
+	case s.budget.wait.n == 0 || !s.evictCached():
+	case s.budget.race:
+		s.race(&s.budget, resourceBudget)
+	default:
+		s.grant(&s.budget, resourceBudget, -1)
+	}
+}
+
+// eachNeeded calls f for the cached objects that a job needs.
+func (s *Simulator) eachNeeded(job int32, f func(*cachedState)) {
 	for i := range s.cached {
-		s.cached[i].users--
-		s.cached[i].last = s.now
+		if s.prog.model.Cached[i].NeededBy(int64(job)) {
+			f(&s.cached[i])
+		}
 	}
 }
 
@@ -143,9 +176,7 @@ func (s *Simulator) resetCached() {
 		c.present, c.loading, c.users, c.last = s.prog.cached[i].preloaded, false, 0, 0
 		c.wait.reset()
 		if bytes := s.prog.cached[i].bytes; c.present && bytes > 0 && s.budget.capacity >= 0 {
-			s.budget.level += bytes
-			s.budgetEvent(trace.EventRequest, bytes)
-			s.budgetEvent(trace.EventAcquire, bytes)
+			s.reserveCached(bytes)
 		}
 	}
 }
@@ -159,6 +190,11 @@ func (s *Simulator) evict() bool {
 			s.shrink(i)
 		}
 	}
+	return s.evictCached()
+}
+
+// evictCached gives back the cached objects that nobody has used for their idle time.
+func (s *Simulator) evictCached() bool {
 	freed := false
 	for i := range s.cached {
 		c, p := &s.cached[i], &s.prog.cached[i]

@@ -131,6 +131,7 @@ func drawShared(t *rapid.T, m *pipeline.Model) {
 			{
 				Class: trace.ClassSRS, Space: trace.SpacePinned, Bytes: 3 << 20, LoadNS: 11.1e6,
 				LoadBytes: 1 << 20, Budgeted: budgeted, Evictable: budgeted, IdleNS: 5e6,
+				Every: rapid.Int64Range(0, 3).Draw(t, "every"),
 			},
 			{Class: trace.ClassPCE, Space: trace.SpaceHost, Bytes: 1 << 20, Preloaded: true},
 		}

@@ -20,7 +20,7 @@ type entity struct {
 	next   int32   // of a job: the next one of its merged batch, -1 for none
 	unsent int32   // of a job: partitions that the channel has not accepted
 	what   int32   // of a job: the cached object it reserves for; else the lock it waits for
-	uses   bool    // of a job: it counts as a user of all cached objects
+	uses   bool    // of a job: it counts as a user of the cached objects that it needs
 	held   bool    // of a job: it has a dispatcher
 	permit bool    // holds a permit
 	state  state   // what it waits for

@@ -238,10 +238,13 @@ func (s *slow) doFlow(p *slowPart, a slowAct) {
 		p.blocked = true
 	case "job_end":
 		for i := range s.flow.cached {
-			if p.since > 0 { // it used them
+			if p.since > 0 && s.needs(p, i) { // it used them
 				s.flow.cached[i].users--
 				s.flow.cached[i].last = s.now
 			}
+		}
+		if p.since > 0 && len(s.queues["budget"]) > 0 && s.evictCachedSlowly() {
+			s.raceBudget()
 		}
 	case "over":
 		s.over(p)
@@ -343,12 +346,14 @@ func (s *slow) need(p *slowPart, i int) {
 	if i == 0 {
 		p.since = 1 // it uses them
 		for k := range s.flow.cached {
-			s.flow.cached[k].users++
+			if s.needs(p, k) {
+				s.flow.cached[k].users++
+			}
 		}
 	}
 	c := &s.flow.cached[i]
 	switch {
-	case c.present:
+	case c.present || !s.needs(p, i):
 	case c.loading:
 		p.blocked = true
 		c.waiting = append(c.waiting, p)
@@ -359,6 +364,11 @@ func (s *slow) need(p *slowPart, i int) {
 			{word: "work", left: s.m.Cached[i].LoadNS}, {word: "loaded", index: i},
 		}, p.acts...)
 	}
+}
+
+func (s *slow) needs(p *slowPart, i int) bool {
+	every := int(s.m.Cached[i].Every)
+	return every < 2 || p.job%every == 0
 }
 
 func (s *slow) load(bytes int64) {
@@ -410,6 +420,11 @@ func (s *slow) giveBudget(p *slowPart, amount int64) {
 	}
 	s.held["budget"] -= amount
 	p.budget -= amount
+	s.raceBudget()
+}
+
+// raceBudget serves those who wait and fit, in random order, where the budget is raced for.
+func (s *slow) raceBudget() {
 	if s.m.Admission.BudgetOrder != pipeline.BudgetRace {
 		return
 	}
@@ -440,6 +455,10 @@ func (s *slow) evictSlowly() (freed bool) {
 			pool.size = pool.used
 		}
 	}
+	return s.evictCachedSlowly()
+}
+
+func (s *slow) evictCachedSlowly() (freed bool) {
 	for i, c := range s.m.Cached {
 		st := &s.flow.cached[i]
 		if st.present && c.Evictable && st.users == 0 && s.now-st.last >= c.IdleNS {

@@ -96,6 +96,26 @@ func TestEvictionMakesRoom(t *testing.T) {
 	if st := run(t, m, sim.Draw{}); st.Evictions != 0 || st.JobsDone != 1 {
 		t.Errorf("%d evictions of what the job uses", st.Evictions)
 	}
+	// Every second job is of another circuit: while the third needs it, it is there again.
+	m.Policy.Jobs, m.Policy.JobsInFlight = 3, 1
+	m.Cached[0].Every = 2
+	st := run(t, m, sim.Draw{})
+	if st.Evictions != 1 || st.JobsDone != 3 || st.QueueMax.BudgetBytes > 10<<20 {
+		t.Errorf("%d evictions, want that of the second job; %d jobs done, %d bytes reserved",
+			st.Evictions, st.JobsDone, st.QueueMax.BudgetBytes)
+	}
+	data, _, err := sim.Record(m, sim.Draw{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, err := trace.Validate(trace.FromData(data), 3)
+	if err != nil || len(broken) > 0 {
+		t.Errorf("the trace of an eviction: %v %v", broken, err)
+	}
+	m.Cached[0].IdleNS = 1e18
+	if st := run(t, m, sim.Draw{}); st.Evictions != 0 {
+		t.Errorf("%d evictions of what has not been idle for long enough", st.Evictions)
+	}
 }
 
 func TestPoolKeepsWhatIsFreed(t *testing.T) {
