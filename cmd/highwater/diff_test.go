@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"highwater/analyze/compare"
+	"highwater/analyze/compare/inject"
 	"highwater/replay/pipeline"
 	"highwater/replay/sim"
 	"highwater/tracer/trace"
@@ -97,8 +98,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestDiffOfSides: ten runs a side on disk, through the command: 0 for equal sides, 1 for a slower
-// stage, with its name in the first line.
+// TestDiffOfSides: eight runs a side on disk, through the command: equal sides are no regression, and
+// a stage that takes a fifth longer is one (exit 1), with its name in the first sentence.
 func TestDiffOfSides(t *testing.T) {
 	bank := simulatedBank(t, 24, 0.01)
 	dir := t.TempDir()
@@ -108,15 +109,32 @@ func TestDiffOfSides(t *testing.T) {
 		if err := trace.Write(name, d); err != nil {
 			t.Fatal(err)
 		}
+		if i/8 != 1 {
+			continue
+		}
+		slow, err := inject.StageTime(d, trace.StageSynthesis, 0.20)
+		if err == nil {
+			err = trace.Write(filepath.Join(dir, "slow", fmt.Sprintf("%02d.hw", i)), slow)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	var out, messages bytes.Buffer
-	code := run(&out, &messages, []string{
-		"diff", filepath.Join(dir, "base"), filepath.Join(dir, "new"), "--json", "-q",
-	})
-	var d compare.Diff
-	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
-		t.Fatalf("%v: %s", err, messages.String())
+	diff := func(next string) (d compare.Diff, code int) {
+		var out, messages bytes.Buffer
+		code = run(&out, &messages, []string{
+			"diff", filepath.Join(dir, "base"), filepath.Join(dir, next), "--json", "-q",
+		})
+		if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+			t.Fatalf("%v: %s", err, messages.String())
+		}
+		return d, code
 	}
+	if d, code := diff("slow"); code != exitVerdict || d.Verdict != compare.Regression ||
+		!strings.Contains(d.Sentence, "stage synthesis +19.6 %") {
+		t.Errorf("a slower stage: exit %d, %s: %s", code, d.Verdict, d.Sentence)
+	}
+	d, code := diff("new")
 	if code == exitVerdict || d.Basis != compare.BasisTest || d.Base.Runs != 8 ||
 		strings.Join(d.New.Commits, "") != "bbbb" {
 		t.Errorf("equal sides: exit %d, %s by %s: %+v", code, d.Verdict, d.Basis, d.New)
