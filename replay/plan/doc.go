@@ -10,6 +10,7 @@
 //   - refused where the model cannot run it at all (a budget that no partition fits, a deadlock).
 //
 // The recommended setting is the safe one with the shortest proof interval, of several that equal it
-// to 0.5 % the one with the lowest peak; the cheapest is that of those within 2 % of the shortest. The next one up is the recommended
-// setting with the next values of the first axis until one is not safe.
+// to 0.5 % the one with the lowest peak; the cheapest is that of those within 2 % of the shortest.
+// The next one up is the recommended setting with the next values of the first axis until one is
+// not safe.
 package plan

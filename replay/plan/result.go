@@ -258,7 +258,10 @@ func (r *Result) explain() {
 	}
 	if r.NextUp != nil {
 		r.Why = r.Name(*r.NextUp) + " is " + r.because(*r.NextUp)
+		return
 	}
+	r.Why = "No setting tried with the next values of " + r.axes[0].Name +
+		" is worse than safe: vary it further to see where that ends."
 }
 
 // because is a row's verdict with its numbers.
