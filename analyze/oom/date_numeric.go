@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// cutNumericDate takes a date in numbers alone off the front of s: 9/7/2020, 07.09.2020, 04/29/24. sure
-// says that there is one way to read it:
+// cutNumericDate takes a date in numbers alone off the front of s: 9/7/2020, 07.09.2020, 04/29/24.
+// sure says that there is one way to read it:
 //
 //  1. The last number is the year.
 //  2. Behind dots the day comes first: nobody writes the month first there.
-//  3. Else a number above 12 is the day, and two equal ones are both. A year of two digits might stand
-//     first, so that only a day in the middle is sure then.
-//  4. What is left are two dates. AM or PM behind the time does not tell which: the US and Australia
-//     both write so.
+//  3. Else a number above 12 is the day, and two equal ones are both. A year of two digits might
+//     stand first, so that only a day in the middle is sure then.
+//  4. What is left are two dates. AM or PM behind the time does not tell which: the US and
+//     Australia both write so.
 //
 // Where it is not sure, d is the month-first reading.
 func cutNumericDate(s string) (d date, sure bool, rest string, ok bool) {
@@ -113,7 +113,8 @@ func (s *stamp) doubt() string {
 		return fmt.Sprintf("The date of %s can begin with the day or with the year: it is kept as "+
 			"written.", s.text)
 	case d.day == int(d.month):
-		return fmt.Sprintf("The date of %s can begin or end with the year: it is kept as written.", s.text)
+		return fmt.Sprintf("The date of %s can begin or end with the year: it is kept as "+
+			"written.", s.text)
 	}
 	return fmt.Sprintf("The date of %s can be %d %s or %d %s: it is kept as written.", s.text,
 		d.day, d.month, int(d.month), time.Month(d.day))

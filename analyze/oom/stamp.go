@@ -223,7 +223,8 @@ func makeStamp(d date, c clock, zone *time.Location) stamp {
 // in is the stamp with its zone known.
 func (s stamp) in(zone *time.Location, name string) stamp {
 	y, m, d := s.wall.Date()
-	s.wall = time.Date(y, m, d, s.wall.Hour(), s.wall.Minute(), s.wall.Second(), s.wall.Nanosecond(), zone)
+	hour, minute, second := s.wall.Clock()
+	s.wall = time.Date(y, m, d, hour, minute, second, s.wall.Nanosecond(), zone)
 	s.kind, s.zone = zoneStamp, name
 	return s
 }
