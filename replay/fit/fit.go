@@ -236,6 +236,7 @@ func (f *fitter) describe(h *history, l *law) {
 func (f *fitter) under(h *history, l *law) *pipeline.Model {
 	of := (&search{history: h, seen: h.seen}).fitness(l)
 	by := &solo{clocks: h.clocksOf(l), law: l}
+	common := h.together(l, by.clocks)
 	for i := range l.stages {
 		by.measured = append(by.measured, of.measured(i) && of.bound[i].size() < maxCPUError)
 	}
@@ -245,16 +246,21 @@ func (f *fitter) under(h *history, l *law) *pipeline.Model {
 	if f.report.OtherCores != nil && l.cpus > 0 {
 		m.Machine.CPUs = Cores(l.cpus, *f.report.OtherCores)
 	}
-	drift := drifts{}
-	for _, r := range f.runs {
+	drift, ends := drifts{}, []int{0}
+	for i, r := range f.runs {
 		at := *by
 		at.offset = r.offset
 		from, jobs := len(m.Partitions), len(m.Jobs)
 		f.pooled(&m, r, &at)
+		m.Partitions = append(m.Partitions[:from], r.inner(m.Partitions[from:])...)
 		Slow(m.Stages, m.Partitions[from:], m.Jobs[jobs:], 1/r.slowness)
-		drift.add(m.Partitions[from:])
+		drift.add(i, m.Partitions[from:])
+		ends = append(ends, len(m.Partitions))
 	}
-	drift.into(m.Stages)
+	for i := range f.runs {
+		drift.level(i, m.Partitions[ends[i]:ends[i+1]])
+	}
+	drift.into(m.Stages, common, f.report.Pace != nil)
 	return &m
 }
 

@@ -29,7 +29,7 @@ type history struct {
 
 // stint is a stage's span on the history's clock.
 type stint struct {
-	stage      int
+	run, stage int
 	begin, end int64
 	cpu        float64 // core nanoseconds that it used; 0 where not measured
 }
@@ -54,10 +54,10 @@ const maxSearched = 4096
 
 func newHistory(runs []*recording) (*history, error) {
 	h := &history{index: map[string]int{}}
-	for _, r := range runs {
+	for i, r := range runs {
 		h.cpus = max(h.cpus, float64(r.data.Manifest.Host.CPUs))
 		h.gpu = h.gpu || len(r.data.Manifest.Host.GPUs) > 0
-		h.add(r)
+		h.add(i, r)
 	}
 	if len(h.names) > pipeline.MaxStages {
 		return nil, fmt.Errorf("fit: the trace has %d stages, a model holds %d", len(h.names),
@@ -111,7 +111,7 @@ func (h *history) watch(r *recording) {
 const wholeProgram = -1
 
 // add takes a recording's spans and load onto the clock.
-func (h *history) add(r *recording) {
+func (h *history) add(run int, r *recording) {
 	for _, s := range r.stages {
 		i, ok := h.index[s.Stage]
 		if !ok {
@@ -120,7 +120,7 @@ func (h *history) add(r *recording) {
 			h.names, h.threads = append(h.names, s.Stage), append(h.threads, 0)
 		}
 		h.threads[i] = max(h.threads[i], float64(s.Threads))
-		at := stint{stage: i, begin: s.BeginNS + r.offset, end: s.EndNS + r.offset}
+		at := stint{run: run, stage: i, begin: s.BeginNS + r.offset, end: s.EndNS + r.offset}
 		at.cpu = max(0, float64(s.CPUNS))
 		h.spans = append(h.spans, at)
 		h.cuts = append(h.cuts, at.begin, at.end)

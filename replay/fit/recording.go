@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"highwater/replay/pipeline"
 	"highwater/tracer/setting"
 	"highwater/tracer/trace"
 )
@@ -47,6 +48,34 @@ func readAll(ds []*trace.Data) ([]*recording, error) {
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// minInner is how many partitions a recording must have for its ends to be left out of the pool.
+const minInner = 16
+
+// inner is a pool of the recording's partitions without the first and the last that a GPU worker
+// received: the one began with nothing behind it, the other ended with nothing after it, company that
+// services in between never have. A simulated run meets such ends where it has them.
+func (r *recording) inner(pool []pipeline.Partition) []pipeline.Partition {
+	if len(r.parts) < minInner || len(pool) != len(r.parts) {
+		return pool
+	}
+	first, last := 0, 0
+	for i, p := range r.parts {
+		if p.recv < r.parts[first].recv {
+			first = i
+		}
+		if p.recv >= r.parts[last].recv {
+			last = i
+		}
+	}
+	var out []pipeline.Partition
+	for i := range pool {
+		if i != first && i != last {
+			out = append(out, pool[i])
+		}
+	}
+	return out
 }
 
 // mayDiffer are settings that change neither the work nor the memory of a partition, besides those

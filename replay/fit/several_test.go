@@ -26,8 +26,8 @@ func TestSeveralTracesMakeOnePool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(r.Fitted.Partitions); n != 32 || r.Report.Partitions != 32 {
-		t.Errorf("a pool of %d (reported %d) from two traces of 16", n, r.Report.Partitions)
+	if n := len(r.Fitted.Partitions); n != 28 || r.Report.Partitions != 32 {
+		t.Errorf("a pool of %d (reported %d) from two traces of 16, without their ends", n, r.Report.Partitions)
 	}
 	if len(r.Frozen.Partitions) != 16 {
 		t.Errorf("frozen durations of %d partitions, those of the first trace are 16",
@@ -188,7 +188,7 @@ func TestVariantsAndDriftSayWhatIsNotKnown(t *testing.T) {
 		}
 	}
 	one, same, apart := drift(d), drift(d, d), drift(d, recording(t, slow))
-	if !(same < one && one < 0.03 && apart > 0.05) {
+	if !(same < one && one < 0.1 && apart > 0.1) {
 		t.Errorf("uncertainty %.3f from one recording, %.3f from two alike, %.3f from two 20 %% apart",
 			one, same, apart)
 	}
