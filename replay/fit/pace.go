@@ -47,18 +47,19 @@ func (r *recording) pace() *float64 {
 // paces reports the recordings' mean pace and gives each recording its factor over it. Where one of
 // them is not known they all count as equal.
 func (f *fitter) paces() {
+	var each []float64
 	sum := 0.0
 	for _, r := range f.runs {
 		p := r.pace()
 		if p == nil {
 			return
 		}
-		sum += *p
+		each, sum = append(each, *p), sum+*p
 	}
 	mean := sum / float64(len(f.runs))
 	f.report.Pace = &mean
-	for _, r := range f.runs {
-		r.slowness = *r.pace() / mean
+	for i, r := range f.runs {
+		r.slowness = each[i] / mean
 	}
 }
 
