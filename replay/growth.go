@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"math"
 
 	"highwater/internal/units"
 	"highwater/replay/pipeline"
@@ -16,6 +17,7 @@ const (
 
 // length is the peak of a run of some number of jobs, and when it is reached.
 type length struct {
+	jobs    int64
 	figures *figures
 	at      float64 // ns from the first submit, median
 	end     float64 // of the run, median
@@ -29,17 +31,16 @@ func (a *answer) growth() (*Growth, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Growth{}
+	g := &Growth{Jobs: jobs}
 	g.rate(&runs[0], &runs[1])
 	limit := float64(a.question.MemoryLimit)
 	if limit > 0 {
 		if runs, err = a.around(limit, jobs, runs); err != nil {
 			return nil, err
 		}
-		g.TimeToLimitNS = passes(runs, limit, func(s *spread) float64 { return s.median })
-		g.TimeToLimitNSLow = passes(runs, limit, func(s *spread) float64 { return s.high })
-		g.TimeToLimitNSHigh = passes(runs, limit, func(s *spread) float64 { return s.low })
+		g.reach(runs, limit)
 	}
+	g.MostJobs = runs[len(runs)-1].jobs
 	g.Text = g.say(a.question.MemoryLimit)
 	return g, nil
 }
@@ -59,7 +60,7 @@ func (a *answer) lengths(jobs ...int64) ([]length, error) {
 		at, _ := f.of(func(i int) float64 { return f.stats[i].PeakLiveNS })
 		peak, _ := f.of(f.peak)
 		end, _ := f.of(f.makespan)
-		out = append(out, length{figures: f, at: at.median, end: end.median, peak: peak})
+		out = append(out, length{jobs: n, figures: f, at: at.median, end: end.median, peak: peak})
 	}
 	return out, nil
 }
@@ -108,17 +109,30 @@ func rises(runs []length) bool {
 	return n < 2 || runs[n-1].peak.median > 1.01*runs[n-2].peak.median
 }
 
-// passes is when the peak passes limit, between the runs below and above it; nil where none does.
-func passes(runs []length, limit float64, of func(*spread) float64) *int64 {
-	at, peak := 0.0, 0.0
+// reach finds where the runs' peaks pass the limit. The upper bound passes it first.
+func (g *Growth) reach(runs []length, limit float64) {
+	median := func(s *spread) float64 { return s.median }
+	high := func(s *spread) float64 { return s.high }
+	low := func(s *spread) float64 { return s.low }
+	g.JobsToLimit, g.TimeToLimitNS = passes(runs, limit, median)
+	g.JobsToLimitLow, g.TimeToLimitNSLow = passes(runs, limit, high)
+	g.JobsToLimitHigh, g.TimeToLimitNSHigh = passes(runs, limit, low)
+}
+
+// passes is how many jobs a run must have for its peak to reach limit, and when it does: between the
+// runs below and above it; nil where none does.
+func passes(runs []length, limit float64, of func(*spread) float64) (jobs, at *int64) {
+	below, peak := length{}, 0.0
 	for i := range runs {
-		next := of(&runs[i].peak)
+		run, next := &runs[i], of(&runs[i].peak)
 		if next > limit {
-			return rounded(at + (runs[i].at-at)*(limit-peak)/(next-peak))
+			share := (limit - peak) / (next - peak)
+			n := int64(math.Ceil(share*float64(run.jobs-below.jobs))) + below.jobs
+			return &n, rounded(below.at + share*(run.at-below.at))
 		}
-		at, peak = runs[i].at, next
+		below, peak = *run, next
 	}
-	return nil
+	return nil, nil
 }
 
 // say puts growth into a sentence.
@@ -136,13 +150,31 @@ func (g *Growth) say(limit int64) string {
 		text = fmt.Sprintf("the peak %s on the run's length: it grows by 0 to %s a minute of run", word,
 			units.Bytes(int64(60*g.BytesPerSHigh)))
 	}
-	switch {
-	case g.TimeToLimitNS != nil:
-		text += fmt.Sprintf("; the limit of %s is passed after %s", units.Bytes(limit),
-			units.Nanos(*g.TimeToLimitNS))
-	case limit > 0:
-		text += fmt.Sprintf("; no run that was tried passes the limit of %s in the median",
-			units.Bytes(limit))
+	if limit > 0 {
+		text += "; " + g.sayLimit(units.Bytes(limit))
 	}
 	return text
+}
+
+// sayLimit says which run lengths pass the limit in the median: the one asked about, a longer one,
+// or none.
+func (g *Growth) sayLimit(limit string) string {
+	if g.JobsToLimit == nil {
+		return fmt.Sprintf("no run that was tried, of up to %s, passes the limit of %s in the median",
+			jobsText(g.MostJobs), limit)
+	}
+	at, n := units.Nanos(*g.TimeToLimitNS), *g.JobsToLimit
+	if n <= g.Jobs {
+		return fmt.Sprintf("the limit of %s is passed after %s in this run of %s, and in any of about "+
+			"%d or more", limit, at, jobsText(g.Jobs), n)
+	}
+	return fmt.Sprintf("this run of %s stays below the limit of %s in the median, one of about %d or "+
+		"more would pass it %s after its start", jobsText(g.Jobs), limit, n, at)
+}
+
+func jobsText(n int64) string {
+	if n == 1 {
+		return "1 job"
+	}
+	return fmt.Sprintf("%d jobs", n)
 }

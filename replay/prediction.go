@@ -103,10 +103,18 @@ type Growth struct {
 	BytesPerS     float64 `json:"bytes_per_s"`
 	BytesPerSLow  float64 `json:"bytes_per_s_low"`
 	BytesPerSHigh float64 `json:"bytes_per_s_high"`
-	// time from the first submit to where the median peak passes the memory limit; null without a
-	// limit, and where no run tried passes it
-	TimeToLimitNS *int64 `json:"time_to_limit_ns"`
-	// early and late: where the upper and the lower bound of 95 % pass it
+	// Jobs of the run asked about, and of the longest that was tried
+	Jobs     int64 `json:"jobs"`
+	MostJobs int64 `json:"most_jobs"`
+	// JobsToLimit is about how many jobs a run must have for its median peak to reach the memory
+	// limit: more than Jobs where the run asked about stays below it. Null without a limit, and where
+	// no run tried passes it.
+	JobsToLimit *int64 `json:"jobs_to_limit"`
+	// few and many: where the upper and the lower bound of 95 % reach it
+	JobsToLimitLow  *int64 `json:"jobs_to_limit_low"`
+	JobsToLimitHigh *int64 `json:"jobs_to_limit_high"`
+	// time from the first submit of such a run to there; a shorter run never gets there
+	TimeToLimitNS     *int64 `json:"time_to_limit_ns"`
 	TimeToLimitNSLow  *int64 `json:"time_to_limit_ns_low"`
 	TimeToLimitNSHigh *int64 `json:"time_to_limit_ns_high"`
 	// all of this in a sentence

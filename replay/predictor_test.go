@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
+	"highwater/internal/units"
 	"highwater/replay"
 	"highwater/replay/pipeline"
 	"highwater/tracer/trace"
@@ -125,8 +127,12 @@ func TestGrowth(t *testing.T) {
 		t.Errorf("the limit, below the peak of %d, is passed after %v of %d", *piles.PeakRSSBytes,
 			g.TimeToLimitNS, *piles.MakespanNS)
 	}
+	if g.Jobs != 8 || g.JobsToLimit == nil || *g.JobsToLimit < 1 || *g.JobsToLimit > 8 ||
+		*g.JobsToLimitLow > *g.JobsToLimit || *g.JobsToLimitHigh < *g.JobsToLimit {
+		t.Errorf("of %d jobs, the limit is reached by %v", g.Jobs, g.JobsToLimit)
+	}
 	if !strings.Contains(g.Text, "depends on the run's length") ||
-		!strings.Contains(g.Text, "is passed after") {
+		!strings.Contains(g.Text, "in this run of 8 jobs") {
 		t.Errorf("said as %q", g.Text)
 	}
 	longer := answer(t, p, replay.Question{
@@ -135,13 +141,43 @@ func TestGrowth(t *testing.T) {
 	if longer.TimeToLimitNS == nil || *longer.TimeToLimitNS <= *g.TimeToLimitNS {
 		t.Errorf("a limit of twice the peak is passed after %v", longer.TimeToLimitNS)
 	}
+	if longer.JobsToLimit == nil || *longer.JobsToLimit <= 8 || *longer.JobsToLimit > longer.MostJobs {
+		t.Errorf("a limit of twice the peak of 8 jobs is reached by %v", longer.JobsToLimit)
+	}
 	held := answer(t, p, replay.Question{
 		Set:   map[string]string{"permit_release": "freed"},
 		Draws: 40, Growth: true, MemoryLimit: 2 * *piles.PeakRSSBytes,
 	}).Growth
 	if held.BytesPerS > 1<<20 || held.TimeToLimitNS != nil ||
-		!strings.Contains(held.Text, "no run that was tried passes") {
+		held.JobsToLimit != nil || !strings.Contains(held.Text, "no run that was tried, of up to 16 jobs") {
 		t.Errorf("a peak that permits bound grows by %+v", held)
+	}
+}
+
+// TestGrowthSaysOfWhichRunItSpeaks: all of a pile-up's partitions are synthesised within the first
+// part of its run, so a longer run passes the limit at a time that the run asked about also has,
+// below the limit.
+func TestGrowthSaysOfWhichRunItSpeaks(t *testing.T) {
+	p := predictor(t, source(t, merge(pileUp, map[string]string{"jobs": "4"})))
+	q := replay.Question{Draws: 100, Growth: true}
+	q.MemoryLimit = *answer(t, p, q).PeakRSSBytesHigh * 3 / 2
+	got := answer(t, p, q)
+	g := got.Growth
+	if *got.PeakOverLimitRatio >= replay.UnsafeRatio || g.TimeToLimitNS == nil ||
+		*g.TimeToLimitNS >= *got.MakespanNS {
+		t.Fatalf("P %v, limit passed after %v of %d: not the case to be told", *got.PeakOverLimitRatio,
+			g.TimeToLimitNS, *got.MakespanNS)
+	}
+	if *g.JobsToLimit <= 4 {
+		t.Errorf("a safe run of 4 jobs, and the limit is passed by %d", *g.JobsToLimit)
+	}
+	for _, part := range []string{
+		"this run of 4 jobs stays below the limit of " + units.Bytes(q.MemoryLimit),
+		fmt.Sprintf("one of about %d or more would pass it ", *g.JobsToLimit), "after its start",
+	} {
+		if !strings.Contains(g.Text, part) {
+			t.Errorf("%q does not say %q", g.Text, part)
+		}
 	}
 }
 

@@ -175,6 +175,8 @@ func printVerdict(out io.Writer, p *replay.Prediction) {
 		text += ": recorded durations are one draw"
 	case p.Support.Verdict == replay.SupportUnknown:
 		text += " by the model, which no trace supports"
+	case text == replay.VerdictSafe && p.Growth != nil && p.Growth.JobsToLimit != nil:
+		text += fmt.Sprintf(", for a run of %d jobs", p.Growth.Jobs)
 	}
 	fmt.Fprintf(out, "  above %s  %s of the draws: %s\n", units.Bytes(*p.MemoryLimitBytes),
 		units.Percent(*p.PeakOverLimitRatio), text)

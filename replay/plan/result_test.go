@@ -46,9 +46,10 @@ func TestAnswerTellsOfGrowth(t *testing.T) {
 	after := int64(90e9)
 	row.Growth = &replay.Growth{
 		BytesPerS: 2, BytesPerSLow: 1, BytesPerSHigh: 3, TimeToLimitNS: &after,
-		Text: "the peak depends on the run's length: the limit of 100 B is passed after 1 m 30 s",
+		Text: "this run of 4 jobs stays below the limit of 100 B in the median, one of about 9 or more " +
+			"would pass it 1 m 30 s after its start",
 	}
-	if r := result(t, row); !strings.Contains(r.Answer, "passed after 1 m 30 s: say with --jobs") {
+	if r := result(t, row); !strings.Contains(r.Answer, "1 m 30 s after its start: say with --jobs") {
 		t.Errorf("got %q", r.Answer)
 	}
 	row.Growth = &replay.Growth{BytesPerSHigh: 3, Text: "the peak hardly depends on the run's length"}
