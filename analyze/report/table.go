@@ -10,7 +10,7 @@ import (
 )
 
 // Grid is a table of text. The first column is left-aligned, the others right, unless Left names
-// them.
+// them. A cell may have several lines.
 type Grid struct {
 	Title  string
 	Header []string
@@ -56,6 +56,12 @@ func (p *printer) grid(g Grid) {
 	}
 }
 
+// Fits says whether the first so many columns fit into the width of s; Write leaves out others.
+func (g Grid) Fits(s Style, columns int) bool {
+	keep, _ := g.fit(s.width())
+	return keep >= columns
+}
+
 // fit is how many columns fit into width, and how many do not.
 func (g Grid) fit(width int) (keep, dropped int) {
 	columns := len(g.Header)
@@ -67,7 +73,7 @@ func (g Grid) fit(width int) (keep, dropped int) {
 		widest := 0
 		for _, r := range append([][]string{g.Header}, g.Rows...) {
 			if c < len(r) {
-				widest = max(widest, text.StringWidthWithoutEscSequences(r[c]))
+				widest = max(widest, text.LongestLineLen(r[c]))
 			}
 		}
 		used += widest + 2
@@ -94,7 +100,9 @@ func (g Grid) columns() []table.ColumnConfig {
 			align = text.AlignLeft
 		}
 		configs = append(configs,
-			table.ColumnConfig{Number: c + 1, Align: align, AlignHeader: align},
+			table.ColumnConfig{
+				Number: c + 1, Align: align, AlignHeader: align, VAlignHeader: text.VAlignBottom,
+			},
 		)
 	}
 	return configs

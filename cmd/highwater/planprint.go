@@ -26,7 +26,7 @@ func (r *planReport) print(ui *tui) error {
 	fmt.Fprintf(ui.out, "Limit: %s = %s (%s) less %s reserved (%s). %s\n\n", units.Bytes(r.LimitBytes),
 		units.Bytes(r.MemoryBytes), r.MemorySource, units.Bytes(r.ReservedBytes), r.ReservedSource,
 		r.runLength())
-	if err := r.grid().Write(ui.out, style); err != nil {
+	if err := r.grid(style).Write(ui.out, style); err != nil {
 		return err
 	}
 	fmt.Fprintf(ui.out, "\n  peak: %s, median; low and high bound 95 %%. P: probability of a peak above the limit.\n",
@@ -79,25 +79,81 @@ func (r *planReport) peakKind() string {
 	return "RSS"
 }
 
-func (r *planReport) grid() report.Grid {
+// planFigures are the columns beside the varied settings; the first planNeeded of them are never
+// left out for those.
+var planFigures = []string{"verdict", "peak", "a proof", "P", "low", "high", "GPU idle", "rho"}
+
+const planNeeded = 3
+
+// grid is a row a combination. Where the terminal is narrow the names of settings take two lines;
+// where that does not suffice, a row has a line for each setting.
+func (r *planReport) grid(style report.Style) report.Grid {
+	g := r.wide()
+	if g.Fits(style, len(g.Header)) {
+		return g
+	}
+	for i, name := range g.Header {
+		g.Header[i] = breakName(name)
+	}
+	if g.Fits(style, len(r.Axes)+planNeeded) {
+		return g
+	}
+	return r.stacked()
+}
+
+// wide has a column for each setting.
+func (r *planReport) wide() report.Grid {
 	g := report.Grid{
-		Header: append(slices.Clone(r.Axes),
-			"verdict", "peak", "P", "a proof", "low", "high", "GPU idle", "rho"),
-		Left: []int{len(r.Axes)},
+		Header: append(slices.Clone(r.Axes), planFigures...),
+		Left:   []int{len(r.Axes)},
 	}
 	for i := range r.Rows[:min(len(r.Rows), maxPlanRows)] {
-		row := &r.Rows[i]
 		var cells []string
 		for _, name := range r.Axes {
-			cells = append(cells, row.Set[name])
+			cells = append(cells, r.Rows[i].Set[name])
 		}
-		g.Rows = append(g.Rows, append(cells, string(row.Verdict)+r.mark(i),
-			report.Value(inBytes, row.PeakBytes), report.Value(inRatio, row.PeakOverLimitRatio),
-			report.Value(inNanos, row.ProofIntervalNS),
-			report.Value(inBytes, row.PeakBytesLow), report.Value(inBytes, row.PeakBytesHigh),
-			report.Value(inRatio, row.GPUIdleRatio), report.Value(inRho, row.Rho)))
+		g.Rows = append(g.Rows, append(cells, r.figures(i)...))
 	}
 	return g
+}
+
+// stacked has one column for all settings.
+func (r *planReport) stacked() report.Grid {
+	g := report.Grid{Header: append([]string{"settings"}, planFigures...), Left: []int{1}}
+	for i := range r.Rows[:min(len(r.Rows), maxPlanRows)] {
+		var lines []string
+		for _, name := range r.Axes {
+			lines = append(lines, name+"="+r.Rows[i].Set[name])
+		}
+		g.Rows = append(g.Rows, append([]string{strings.Join(lines, "\n")}, r.figures(i)...))
+	}
+	return g
+}
+
+// figures are a row's cells under planFigures.
+func (r *planReport) figures(i int) []string {
+	row := &r.Rows[i]
+	return []string{
+		string(row.Verdict) + r.mark(i), report.Value(inBytes, row.PeakBytes),
+		report.Value(inNanos, row.ProofIntervalNS), report.Value(inRatio, row.PeakOverLimitRatio),
+		report.Value(inBytes, row.PeakBytesLow), report.Value(inBytes, row.PeakBytesHigh),
+		report.Value(inRatio, row.GPUIdleRatio), report.Value(inRho, row.Rho),
+	}
+}
+
+// breakName puts a name of several words on two lines, as narrow as that gets.
+func breakName(name string) string {
+	best, widest := name, len(name)
+	for i, c := range name[:len(name)-1] {
+		if i < 2 || c != '_' && c != ' ' {
+			continue
+		}
+		first, second := strings.TrimRight(name[:i+1], " "), name[i+1:]
+		if w := max(len(first), len(second)); w < widest {
+			best, widest = first+"\n"+second, w
+		}
+	}
+	return best
 }
 
 // mark tells the rows that the answer names.
