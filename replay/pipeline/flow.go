@@ -106,6 +106,23 @@ type Cached struct {
 	// the others. 0 and 1 mean all.
 	Every  int64  `toml:"every,omitempty"`
 	Source string `toml:"source,omitempty"`
+	// Background says that no job waits for it. Each job that does not find it when it lets its
+	// partitions go starts a load of its own, and goes on; the load that is done first is kept, later
+	// ones are dropped. A load takes bytes of the budget only where they are free, and looks every
+	// PollNS whether they are (0 means a second, as cuzk does): LoadReserveBytes while it loads, and
+	// Bytes besides before it is kept, both held for the SaveNS that saving the object takes.
+	Background       bool    `toml:"background,omitempty"`
+	LoadReserveBytes int64   `toml:"load_reserve_bytes,omitempty"`
+	PollNS           float64 `toml:"poll_ns,omitempty"`
+	SaveNS           float64 `toml:"save_ns,omitempty"`
+}
+
+// Poll is how long a background load that found no bytes waits until it looks again.
+func (c *Cached) Poll() float64 {
+	if c.PollNS > 0 {
+		return c.PollNS
+	}
+	return 1e9
 }
 
 // NeededBy says whether a job needs it.

@@ -128,12 +128,13 @@ func (v *checker) shared(m *Model) {
 		v.number(what+" idle_ns", c.IdleNS, 0, maxTime)
 		v.between(what+" every", c.Every, 0, MaxPartitions)
 		v.word(what+" space", c.Space, trace.SpaceHost, trace.SpacePinned)
-		if c.Budgeted {
+		if c.Budgeted && !c.Background {
 			budgeted += c.Bytes
 		}
 		if c.Evictable && !c.Budgeted {
 			v.bad("cached %s: evictable, but its bytes are none of the budget", c.Class)
 		}
+		v.background(c, what)
 	}
 	if b := m.Policy.ByteBudget; budgeted > 0 && !b.AtMost(budgeted) {
 		v.bad("byte_budget: %s is less than the %s of the cached objects", units.Bytes(int64(b)),
@@ -141,6 +142,25 @@ func (v *checker) shared(m *Model) {
 	}
 	v.pools(m)
 	v.follows(m)
+}
+
+// minPoll is the shortest time between two looks at the byte budget, in ns.
+const minPoll = 1e3
+
+// background checks how a cached object is loaded that no job waits for.
+func (v *checker) background(c *Cached, what string) {
+	v.between(what+" load_reserve_bytes", c.LoadReserveBytes, 0, 1<<50)
+	v.number(what+" poll_ns", c.PollNS, 0, maxTime)
+	v.number(what+" save_ns", c.SaveNS, 0, maxTime)
+	switch {
+	case !c.Background && (c.LoadReserveBytes != 0 || c.PollNS != 0 || c.SaveNS != 0):
+		v.bad("cached %s: load_reserve_bytes, poll_ns and save_ns are of background loads alone",
+			c.Class)
+	case c.LoadReserveBytes > 0 && !c.Budgeted:
+		v.bad("cached %s: load_reserve_bytes, but its bytes are none of the budget", c.Class)
+	case c.PollNS > 0 && c.PollNS < minPoll:
+		v.bad("cached %s: poll_ns %g is below %g", c.Class, c.PollNS, minPoll)
+	}
 }
 
 func (v *checker) pools(m *Model) {

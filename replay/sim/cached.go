@@ -9,6 +9,7 @@ import (
 type cachedSteps struct {
 	bytes                int64 // reserved of the budget; 0 where it is not budgeted
 	load, loaded, evict  int32 // memory steps, by index
+	way                  int32 // of its loads in the background
 	idle                 float64
 	evictable, preloaded bool
 }
@@ -63,9 +64,13 @@ func (p *program) compileCached() {
 	}
 }
 
-// needCached makes a job wait until each cached object that it needs is there.
+// needCached makes a job wait until each cached object that it needs is there, but for those that are
+// loaded in the background.
 func (p *program) needCached() {
 	for i := range p.model.Cached {
+		if p.model.Cached[i].Background {
+			continue
+		}
 		arg := int32(i)
 		p.add(step{op: opNeed, arg: arg})
 		p.add(step{op: opReserve, arg: arg})
@@ -82,7 +87,7 @@ func (s *Simulator) cachedStep(st *step, e *entity, id int32) bool {
 	c := &s.cached[st.arg]
 	switch st.op {
 	case opNeed:
-		if st.arg == 0 && !e.uses {
+		if !e.uses {
 			e.uses = true
 			s.eachNeeded(e.job, func(c *cachedState) { c.users++ })
 		}
@@ -160,10 +165,10 @@ func (s *Simulator) leaveCached(e *entity) {
 	}
 }
 
-// eachNeeded calls f for the cached objects that a job needs.
+// eachNeeded calls f for the cached objects that a job waits for and uses.
 func (s *Simulator) eachNeeded(job int32, f func(*cachedState)) {
 	for i := range s.cached {
-		if s.prog.model.Cached[i].NeededBy(int64(job)) {
+		if c := &s.prog.model.Cached[i]; !c.Background && c.NeededBy(int64(job)) {
 			f(&s.cached[i])
 		}
 	}
@@ -209,6 +214,9 @@ func (s *Simulator) evictCached() bool {
 		s.cachedMemory(p.evict)
 		freed = freed || p.bytes > 0
 		s.stats.Evictions++
+	}
+	if freed {
+		s.budgetFell()
 	}
 	return freed
 }

@@ -253,6 +253,7 @@ func (p *program) compileJob(j *pipeline.Job) way {
 	for i := range j.Before {
 		p.piece(&j.Before[i], held, nil)
 	}
+	p.startLoads()
 	p.add(step{op: opDispatch})
 	for i := range j.After {
 		p.piece(&j.After[i], held, nil)

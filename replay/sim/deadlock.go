@@ -56,6 +56,7 @@ var waitNames = map[state]string{
 	stateHandoff:    "room on the hand-off channel",
 	stateCached:     "a cached object that another job loads",
 	stateModelLock:  "a lock of the model",
+	statePoll:       "bytes of the byte budget, in the background",
 }
 
 // deadlock explains why the run stopped.
@@ -90,6 +91,9 @@ func (s *Simulator) detail(e *entity, id int32) string {
 		b := &s.budget
 		return fmt.Sprintf(" of %s, %s reserved, %s asked for", units.Bytes(b.capacity),
 			units.Bytes(b.level), units.Bytes(s.amount(resourceBudget, id)))
+	case statePoll:
+		return fmt.Sprintf(" (%s of %s, %s reserved)", units.Bytes(s.wanted(id)),
+			units.Bytes(s.budget.capacity), units.Bytes(s.budget.level))
 	}
 	return ""
 }
@@ -127,6 +131,9 @@ func (s *Simulator) name(id int32) string {
 			text += fmt.Sprintf(" (%s reserved)", units.Bytes(s.ents[id].budget))
 		}
 		return text
+	}
+	if id > s.extra(extraLater) {
+		return s.loadName(id)
 	}
 	return fmt.Sprintf("job %d", id-s.nParts)
 }

@@ -64,6 +64,7 @@ func (s *Simulator) giveBudget(e *entity, id int32, amount int64) {
 	}
 	e.budget -= amount
 	s.give(&s.budget, resourceBudget, id, amount)
+	s.budgetFell()
 }
 
 func (s *Simulator) askPermit(e *entity, id int32) bool {

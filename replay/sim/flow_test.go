@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -46,6 +47,9 @@ func drawFlow(t *rapid.T) *pipeline.Model {
 			Target:      float64(rapid.IntRange(1, 3).Draw(t, "target")),
 			BootstrapNS: 31.7e6, RebootstrapNS: 20.3e6, IntervalMinNS: 1.01e6, IntervalMaxNS: 1e9,
 		}
+	}
+	if rapid.Bool().Draw(t, "background") {
+		m.Cached = append(m.Cached, drawBackground(t))
 	}
 	return m
 }
@@ -151,6 +155,20 @@ func drawShared(t *rapid.T, m *pipeline.Model) {
 			}
 		}
 	}
+}
+
+// drawBackground is an object that no job waits for.
+func drawBackground(t *rapid.T) pipeline.Cached {
+	c := pipeline.Cached{
+		Class: trace.ClassPCE, Space: trace.SpaceHost, Bytes: 2 << 20, LoadNS: 37.3e6, Background: true,
+		LoadBytes: rapid.SampledFrom([]int64{0, 1 << 19}).Draw(t, "transient"),
+		SaveNS:    rapid.SampledFrom([]float64{0, 17.9e6}).Draw(t, "save"),
+	}
+	if rapid.Bool().Draw(t, "background budgeted") {
+		c.Budgeted, c.LoadReserveBytes, c.PollNS = true, 1<<20, 7.7e6
+		c.Evictable, c.IdleNS = rapid.Bool().Draw(t, "background evictable"), 3.1e6
+	}
+	return c
 }
 
 func without(changes []pipeline.Change, event string) (out []pipeline.Change) {
@@ -285,33 +303,77 @@ func cachedLeft(d *trace.Data) (sum int64) {
 	return sum
 }
 
-// TestMoreOfAResourceKeepsTheTraceValid: more permits, workers, devices, cores or room need not be
-// faster, but what comes out is a trace.
+// more are models with more of a resource, that nobody takes away again.
+var more = []struct {
+	name string
+	add  func(*pipeline.Model)
+}{
+	{"permits", func(m *pipeline.Model) { m.Policy.PartitionWorkers++ }},
+	{"GPU workers", func(m *pipeline.Model) { m.Policy.GPUWorkers++ }},
+	{"devices", func(m *pipeline.Model) { m.Policy.Devices++ }},
+	{"cores", func(m *pipeline.Model) { m.Machine.CPUs++ }},
+	{"channel", func(m *pipeline.Model) { m.Policy.ChannelCapacity = pipeline.Unbounded }},
+	{"byte budget", func(m *pipeline.Model) { m.Policy.ByteBudget = pipeline.Unbounded }},
+}
+
+// TestMoreOfAResourceKeepsTheTraceValid: more permits, workers, devices, cores, room or bytes need not
+// be faster, but what comes out is a valid trace, and no run that finishes is stopped by it. The random
+// policies stop a run only where the byte budget is held for good; it still stops for that reason
+// with more of anything else, and finishes with more bytes.
 func TestMoreOfAResourceKeepsTheTraceValid(t *testing.T) {
-	more := []func(*pipeline.Model){
-		func(*pipeline.Model) {},
-		func(m *pipeline.Model) { m.Policy.PartitionWorkers++ },
-		func(m *pipeline.Model) { m.Policy.GPUWorkers++ },
-		func(m *pipeline.Model) { m.Policy.Devices++ },
-		func(m *pipeline.Model) { m.Machine.CPUs++ },
-		func(m *pipeline.Model) { m.Policy.ChannelCapacity = pipeline.Unbounded },
-	}
-	everyPolicy(t, 60, func(t rapid.TB, m *pipeline.Model) {
-		for i, add := range more {
+	stops := 0
+	everyPolicy(t, 240, func(t rapid.TB, m *pipeline.Model) {
+		before := outcome(t, "as drawn", m)
+		if before != nil {
+			stops++
+		}
+		for _, r := range more {
 			changed := *m
-			add(&changed)
-			data, _, ok := record(t, &changed)
-			if !ok {
-				continue
-			}
-			broken, err := trace.Validate(trace.FromData(data), 3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range broken {
-				t.Errorf("resource %d: %v", i, v)
+			r.add(&changed)
+			after := outcome(t, r.name, &changed)
+			switch {
+			case before == nil && after != nil:
+				t.Errorf("more of %s stops a run that finishes: %v", r.name, after)
+			case before != nil && r.name == "byte budget" && after != nil:
+				t.Errorf("%v; without a bound on it, %v", before, after)
+			case before != nil && after != nil && !waitsForBytes(after):
+				t.Errorf("%v; with more of %s, %v", before, r.name, after)
 			}
 		}
+		if before != nil && !waitsForBytes(before) {
+			t.Errorf("a run stops for something else than bytes: %v", before)
+		}
+	})
+	if !*random && stops < 3 {
+		t.Errorf("%d of the models stop: too few to say anything of those", stops)
+	}
+}
+
+// outcome is nil where m finishes, with a valid trace, else what stops it.
+func outcome(t rapid.TB, what string, m *pipeline.Model) *sim.DeadlockError {
+	t.Helper()
+	data, _, err := sim.Record(m, sim.Draw{})
+	var dead *sim.DeadlockError
+	if errors.As(err, &dead) {
+		return dead
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	broken, err := trace.Validate(trace.FromData(data), 3)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for _, v := range broken {
+		t.Errorf("%s: %v", what, v)
+	}
+	return nil
+}
+
+// waitsForBytes says whether somebody waits for the byte budget, which somebody else holds.
+func waitsForBytes(e *sim.DeadlockError) bool {
+	return slices.ContainsFunc(e.Waits, func(w sim.Wait) bool {
+		return strings.HasPrefix(w.For, "the byte budget") && w.HeldBy != ""
 	})
 }
 
@@ -365,6 +427,8 @@ func quadruple(m *pipeline.Model) *pipeline.Model {
 	for i := range out.Cached {
 		out.Cached[i].LoadNS *= 4
 		out.Cached[i].IdleNS *= 4
+		out.Cached[i].PollNS *= 4
+		out.Cached[i].SaveNS *= 4
 	}
 	out.Arrivals.AtNS = slices.Clone(m.Arrivals.AtNS)
 	for i := range out.Arrivals.AtNS {

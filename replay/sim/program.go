@@ -45,11 +45,16 @@ const (
 	opSynthBegin // permit and bytes are there
 	opAskLock    // request and await lock arg
 	opGiveLock
-	opNeed    // need cached object arg; skips the load where it is there, waits where it loads
-	opReserve // reserve its bytes
-	opLoad    // its bytes come
-	opLoaded  // it is there
-	opPool    // a buffer event of a buffer cut from pool class
+	opNeed      // need cached object arg; skips the load where it is there, waits where it loads
+	opReserve   // reserve its bytes
+	opLoad      // its bytes come
+	opLoaded    // it is there
+	opStartLoad // start the background load of cached object arg, where it is not there
+	opLook      // reserve live bytes of the budget, or look again later
+	opLoadOwn   // the bytes of a background load of arg come
+	opLoadedOwn // it is there; it goes where another load was faster
+	opKeep      // and becomes the cached object, where none is there
+	opPool      // a buffer event of a buffer cut from pool class
 )
 
 // step is one instruction.
@@ -93,6 +98,7 @@ type program struct {
 	paced      int32 // way of the pacer's timer
 	locks      []pipeline.Lock
 	cached     []cachedSteps
+	loads      []int32            // background objects, by index among the cached
 	poolOf     map[string]uint8   // class of buffer to 1 + pool
 	own        map[[2]int64]int32 // recorded (job, partition) to pool member
 	classes    []class
@@ -115,6 +121,7 @@ func compile(m *pipeline.Model, d detail) *program {
 	}
 	p.compileLocks()
 	p.compileCached()
+	p.compileLoads()
 	p.compileStages()
 	for i := range m.Partitions {
 		t := &m.Partitions[i]

@@ -21,13 +21,13 @@ type entity struct {
 	unsent int32   // of a job: partitions that the channel has not accepted
 	what   int32   // of a job: the cached object it reserves for; else the lock it waits for
 	uses   bool    // of a job: it counts as a user of the cached objects that it needs
-	held   bool    // of a job: it has a dispatcher
+	held   bool    // of a job: it has a dispatcher; of a background load: its next look has a timer
 	permit bool    // holds a permit
 	state  state   // what it waits for
 	budget int64   // bytes reserved
 	scale  float64 // of the work of the stage it is in
 	since  float64 // permit acquired, later received
-	locked float64 // lock acquired
+	locked float64 // lock acquired; of a background load: its latest look
 	asked  float64 // when it asked for what it waits for
 	turn   int64   // grants of that gate by then
 }
@@ -54,6 +54,7 @@ const (
 	stateHandoff
 	stateCached
 	stateModelLock
+	statePoll
 	statePartitions
 	stateItem
 	stateOver
@@ -72,7 +73,7 @@ type Simulator struct {
 	seq    uint32
 	timers timerHeap
 	shares shares
-	ents   []entity // partitions by (job, partition), jobs, workers, one for Memory.Later
+	ents   []entity // partitions by (job, partition), jobs, workers, extras, loads
 	ready  []int32  // to be continued now; a stack of waves, see drain
 	head   int
 	open   bool // all have begun their ways
@@ -88,6 +89,7 @@ type Simulator struct {
 	batch                             collector
 	pacer                             pacer
 	cached                            []cachedState
+	polling                           []int32 // loads that look for bytes of the budget
 	pools                             []poolState
 	scales                            []float64 // by stage: this draw's factor
 	arrivals                          []float64 // by job
@@ -140,7 +142,7 @@ func newSimulator(m *pipeline.Model, d detail) (*Simulator, error) {
 	s.nParts = s.nJobs * int32(m.Policy.Partitions)
 	s.nWorkers = int32(m.Policy.GPUWorkers * m.Policy.Devices)
 	s.shares = newShares(&m.Machine, p.classes)
-	s.ents = make([]entity, s.nParts+s.nJobs+s.nWorkers+extras)
+	s.ents = make([]entity, s.extra(extras)+s.nJobs*int32(len(p.loads)))
 	s.ready = make([]int32, 0, len(s.ents))
 	s.timers = make(timerHeap, 0, len(s.ents))
 	s.pool = make([]int32, len(m.Partitions))
@@ -150,7 +152,8 @@ func newSimulator(m *pipeline.Model, d detail) (*Simulator, error) {
 	return s, nil
 }
 
-// Entities after the workers: the timers of pacer and batch collector, and Memory.Later, the last.
+// Entities after the workers: the timers of pacer and batch collector, and Memory.Later. The
+// background loads follow.
 const (
 	extraPacer = iota
 	extraBatch
@@ -320,6 +323,7 @@ func (s *Simulator) place(bootstrap bool) {
 	for i, pc := range [extras]int32{s.prog.paced, s.prog.flush, s.prog.later} {
 		s.ents[s.extra(int32(i))] = entity{pc: pc, job: -1, worker: -1, scale: 1}
 	}
+	s.placeLoads()
 }
 
 func (s *Simulator) member(job, partition int64, index int32, bootstrap bool) int32 {

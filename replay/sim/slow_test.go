@@ -43,6 +43,7 @@ type slowPart struct {
 	mult    int64 // jobs merged into it
 	since   float64
 	isJob   bool
+	isLoad  bool // in the background
 }
 
 type slowAct struct {
@@ -87,99 +88,120 @@ func runSlow(m *pipeline.Model) (*slow, error) {
 	return s, s.loop()
 }
 
-// acts writes a partition's way as a list of words.
+// slowWay writes a partition's way as a list of words.
+type slowWay struct {
+	*slow
+	part  *pipeline.Partition
+	sizes map[int]pipeline.Change // of buffers, as the words so far leave them
+	out   []slowAct
+}
+
+// acts is a partition's way.
 func (s *slow) acts(p *pipeline.Partition) []slowAct {
-	sizes := map[int]pipeline.Change{}
-	var out []slowAct
-	word := func(w string) { out = append(out, slowAct{word: w}) }
-	memory := func(c pipeline.Change) {
-		old := sizes[c.Buffer]
-		if c.Event == trace.EventFree {
-			c.Capacity, c.Resident = 0, 0
-		}
-		a := slowAct{word: "memory", class: c.Class}
-		a.delta[0] = c.Capacity - old.Capacity
-		a.delta[1+scratchOf(old)] -= old.Resident
-		a.delta[1+scratchOf(c)] += c.Resident
-		sizes[c.Buffer] = c
-		out = append(out, a)
+	w := &slowWay{slow: s, part: p, sizes: map[int]pipeline.Change{}}
+	w.segment("dispatch")
+	for _, word := range s.admissionWords() {
+		w.word(word)
 	}
-	early := func() {
-		for _, b := range p.EarlyFree {
-			c := sizes[b]
-			c.Event = trace.EventFree
-			memory(c)
-		}
+	w.segment("synthesis")
+	w.word("synth_end")
+	w.word("send")
+	w.underLock()
+	w.afterLock()
+	w.word("freed")
+	if !s.m.Policy.SplitProving && !s.m.Machine.FreeOffWorker {
+		w.word("worker_done")
 	}
-	segment := func(name string) {
-		for _, piece := range p.Pieces {
-			if piece.Segment != name {
-				continue
-			}
-			done := 0.0
-			out = append(out, s.lockActs("ask", piece.Stage)...)
-			for _, c := range piece.Buffers {
-				out = append(out, slowAct{
-					word: "work", stage: piece.Stage,
-					left: (c.At - done) * piece.SoloNS,
-				})
-				done = c.At
-				memory(c)
-			}
-			out = append(out, slowAct{
-				word: "work", stage: piece.Stage,
-				left: (1 - done) * piece.SoloNS,
-			})
-			out = append(out, s.lockActs("give", piece.Stage)...)
-		}
-	}
-	policy := s.m.Policy
-	segment("dispatch")
-	for _, w := range s.admissionWords() {
-		word(w)
-	}
-	segment("synthesis")
-	word("synth_end")
-	word("send")
-	scope := s.m.Machine.LockScope
+	w.segment("after")
+	w.word("over")
+	return w.out
+}
+
+// underLock is from the receive to the lock's release.
+func (w *slowWay) underLock() {
+	policy, scope := &w.m.Policy, w.m.Machine.LockScope
 	if scope == pipeline.LockWorker {
-		word("lock")
+		w.word("lock")
 	}
-	segment("pickup")
+	w.segment("pickup")
 	if scope != pipeline.LockWorker {
-		word("lock")
+		w.word("lock")
 	}
-	segment("gpu")
+	w.segment("gpu")
 	if policy.EarlyFree {
-		early()
-		word("budget_part")
+		w.early()
+		w.word("budget_part")
 	}
 	if !policy.SplitProving && scope != pipeline.LockKernels {
-		segment("split")
+		w.segment("split")
 	}
-	word("unlock")
-	if !policy.SplitProving && scope == pipeline.LockKernels {
-		segment("split")
+	w.word("unlock")
+}
+
+// afterLock is from there to the last free.
+func (w *slowWay) afterLock() {
+	policy, machine := &w.m.Policy, &w.m.Machine
+	if !policy.SplitProving && machine.LockScope == pipeline.LockKernels {
+		w.segment("split")
 	}
-	off := s.m.Machine.FreeOffWorker
-	if !policy.SplitProving && off {
-		word("worker_done")
+	if policy.SplitProving || machine.FreeOffWorker {
+		w.word("worker_done")
 	}
 	if policy.SplitProving {
-		word("worker_done")
-		segment("split")
+		w.segment("split")
 	}
-	segment("finalise")
+	w.segment("finalise")
 	if !policy.EarlyFree {
-		early()
+		w.early()
 	}
-	word("freed")
-	if !policy.SplitProving && !off {
-		word("worker_done")
+}
+
+func (w *slowWay) word(word string) { w.out = append(w.out, slowAct{word: word}) }
+
+func (w *slowWay) work(stage string, ns float64) {
+	w.out = append(w.out, slowAct{word: "work", stage: stage, left: ns})
+}
+
+func (w *slowWay) memory(c pipeline.Change) {
+	old := w.sizes[c.Buffer]
+	if c.Event == trace.EventFree {
+		c.Capacity, c.Resident = 0, 0
 	}
-	segment("after")
-	word("over")
-	return out
+	a := slowAct{word: "memory", class: c.Class}
+	a.delta[0] = c.Capacity - old.Capacity
+	a.delta[1+scratchOf(old)] -= old.Resident
+	a.delta[1+scratchOf(c)] += c.Resident
+	w.sizes[c.Buffer] = c
+	w.out = append(w.out, a)
+}
+
+// early frees what early_free places.
+func (w *slowWay) early() {
+	for _, b := range w.part.EarlyFree {
+		c := w.sizes[b]
+		c.Event = trace.EventFree
+		w.memory(c)
+	}
+}
+
+func (w *slowWay) segment(name string) {
+	for i := range w.part.Pieces {
+		if w.part.Pieces[i].Segment == name {
+			w.piece(&w.part.Pieces[i])
+		}
+	}
+}
+
+func (w *slowWay) piece(p *pipeline.Piece) {
+	w.out = append(w.out, w.lockActs("ask", p.Stage)...)
+	done := 0.0
+	for _, c := range p.Buffers {
+		w.work(p.Stage, (c.At-done)*p.SoloNS)
+		done = c.At
+		w.memory(c)
+	}
+	w.work(p.Stage, (1-done)*p.SoloNS)
+	w.out = append(w.out, w.lockActs("give", p.Stage)...)
 }
 
 func scratchOf(c pipeline.Change) int {
@@ -211,7 +233,7 @@ func (s *slow) loop() error {
 		}
 		if math.IsInf(dt, 1) {
 			for _, p := range s.todo {
-				if len(p.acts) > 0 {
+				if len(p.acts) > 0 && !p.isLoad {
 					return fmt.Errorf("stuck at %v", s.now)
 				}
 			}
@@ -220,6 +242,7 @@ func (s *slow) loop() error {
 		if s.now += dt; math.Abs(s.now-timer) < 1e-6 {
 			s.now = timer
 		}
+		s.skipLooks()
 		for _, p := range s.working() {
 			p.acts[0].left -= dt * rates[p.acts[0].stage]
 			if p.acts[0].left < 1e-6 {

@@ -105,8 +105,13 @@ func (s *slow) startJobs() {
 		if s.m.Dispatch.Workers > 0 {
 			acts = append(acts, slowAct{word: "dispatcher"})
 		}
+		var loads []slowAct
 		for i := range s.m.Cached {
-			acts = append(acts, slowAct{word: "need", index: i})
+			if s.m.Cached[i].Background {
+				loads = append(loads, slowAct{word: "start_load", index: i})
+			} else {
+				acts = append(acts, slowAct{word: "need", index: i})
+			}
 		}
 		var frees []slowAct
 		for _, b := range pool.Before {
@@ -118,7 +123,7 @@ func (s *slow) startJobs() {
 			}
 			acts = append(acts, slowAct{word: "work", stage: b.Stage, left: b.SoloNS})
 		}
-		acts = append(acts, slowAct{word: "dispatch"}, slowAct{word: "await"})
+		acts = append(append(acts, loads...), slowAct{word: "dispatch"}, slowAct{word: "await"})
 		acts = append(append(acts, frees...), slowAct{word: "job_end"})
 		job := &slowPart{id: 1 << 20, job: j, acts: acts, worker: -1, mult: 1, isJob: true}
 		s.flow.jobs = append(s.flow.jobs, job)
@@ -238,7 +243,7 @@ func (s *slow) doFlow(p *slowPart, a slowAct) {
 		p.blocked = true
 	case "job_end":
 		for i := range s.flow.cached {
-			if p.since > 0 && s.needs(p, i) { // it used them
+			if p.since > 0 && s.uses(p, i) {
 				s.flow.cached[i].users--
 				s.flow.cached[i].last = s.now
 			}
@@ -248,6 +253,10 @@ func (s *slow) doFlow(p *slowPart, a slowAct) {
 		}
 	case "over":
 		s.over(p)
+	case "start_load":
+		s.startLoad(p, a.index)
+	case "look", "loaded_own", "keep":
+		s.doLoad(p, a)
 	}
 }
 
@@ -343,10 +352,10 @@ func (s *slow) over(p *slowPart) {
 
 // need lets a job go on where the cached object is there, wait where it loads, else load it.
 func (s *slow) need(p *slowPart, i int) {
-	if i == 0 {
+	if p.since == 0 {
 		p.since = 1 // it uses them
 		for k := range s.flow.cached {
-			if s.needs(p, k) {
+			if s.uses(p, k) {
 				s.flow.cached[k].users++
 			}
 		}
@@ -370,6 +379,9 @@ func (s *slow) needs(p *slowPart, i int) bool {
 	every := int(s.m.Cached[i].Every)
 	return every < 2 || p.job%every == 0
 }
+
+// uses says whether a job waits for cached object i and keeps it from being evicted.
+func (s *slow) uses(p *slowPart, i int) bool { return s.needs(p, i) && !s.m.Cached[i].Background }
 
 func (s *slow) load(bytes int64) {
 	s.live += bytes
@@ -540,7 +552,11 @@ func (s *slow) nextTimer() float64 {
 		at = min(at, f.nextAt)
 	}
 	for _, p := range s.todo {
-		if !p.blocked && len(p.acts) > 0 && p.acts[0].word == "until" {
+		if p.polls() {
+			if look, ok := s.nextLook(p); ok {
+				at = min(at, look)
+			}
+		} else if !p.blocked && len(p.acts) > 0 && p.acts[0].word == "until" {
 			at = min(at, p.acts[0].left)
 		}
 	}

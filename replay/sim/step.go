@@ -228,6 +228,8 @@ func (s *Simulator) lifeStep(st *step, e *entity, id int32) bool {
 		return s.admissionStep(st, e, id)
 	case opNeed, opReserve, opLoad, opLoaded:
 		return s.cachedStep(st, e, id)
+	case opStartLoad, opLook, opLoadOwn, opLoadedOwn, opKeep:
+		return s.loadStep(st, e, id)
 	}
 	return false
 }

@@ -179,3 +179,61 @@ func TestUncertaintyIsDrawnOnceADraw(t *testing.T) {
 		t.Errorf("a longer run of the same draw has another error: %v, %v", c.RSSFactor, a.RSSFactor)
 	}
 }
+
+// TestABackgroundLoadIsKeptOnce: three jobs find the object missing and load it at the same time;
+// nobody waits for it, one load is kept and the others are dropped.
+func TestABackgroundLoadIsKeptOnce(t *testing.T) {
+	m := pipeline.Example()
+	m.Policy.Jobs, m.Policy.Partitions = 3, 2
+	without := run(t, m, sim.Draw{})
+	m.Cached = []pipeline.Cached{{
+		Class: trace.ClassPCE, Space: trace.SpaceHost, Bytes: 64 << 20, LoadNS: 1e6, Background: true,
+	}}
+	with := run(t, m, sim.Draw{})
+	if with.MakespanNS != without.MakespanNS {
+		t.Errorf("makespan %v with a load in the background, %v without", with.MakespanNS,
+			without.MakespanNS)
+	}
+	if got := with.FinalLiveBytes - without.FinalLiveBytes; got != 64<<20 {
+		t.Errorf("%d bytes more at the end, want one object", got)
+	}
+	if with.PeakLiveBytes < 3*64<<20 {
+		t.Errorf("peak %d: three jobs load at once", with.PeakLiveBytes)
+	}
+	m.Policy.JobsInFlight = 1 // the later jobs find it
+	if got := run(t, m, sim.Draw{}).PeakLiveBytes; got >= 2*64<<20 {
+		t.Errorf("peak %d: jobs after each other load one object", got)
+	}
+}
+
+// TestABackgroundLoadTakesOnlyWhatIsFree: it looks for bytes each poll_ns, passes nobody's bytes, and
+// where it holds what partitions wait for the run stops and says so (cuzk.md 6, pathology 21).
+func TestABackgroundLoadTakesOnlyWhatIsFree(t *testing.T) {
+	m := pipeline.Example()
+	m.Policy.Jobs, m.Policy.Partitions, m.Policy.PartitionWorkers = 1, 4, 4
+	m.Policy.ByteBudget = 16 << 20 // four partitions
+	m.Cached = []pipeline.Cached{{
+		Class: trace.ClassPCE, Space: trace.SpaceHost, Bytes: 6 << 20, LoadNS: 1e6, Background: true,
+		Budgeted: true, LoadReserveBytes: 4 << 20, PollNS: 0.7e6, SaveNS: 2e6,
+	}}
+	data, st, err := sim.Record(m, sim.Draw{})
+	if err != nil || st.JobsDone != 1 {
+		t.Fatalf("%d jobs done: %v", st.JobsDone, err)
+	}
+	broken, err := trace.Validate(trace.FromData(data), 3)
+	if err != nil || len(broken) > 0 {
+		t.Errorf("the trace of a background load: %v %v", broken, err)
+	}
+	left := int64(0)
+	for _, q := range data.Queues {
+		if q.Resource == "budget" {
+			left = q.LevelAfter
+		}
+	}
+	if left != 6<<20 {
+		t.Errorf("%d bytes stay reserved, want the object's", left)
+	}
+	m.Policy.ByteBudget = 7 << 20 // a load and a partition do not fit
+	stops(t, m, "wait for the byte budget", "held by the load of pce for job 0 (4.00 MiB reserved)",
+		"1 wait for bytes of the byte budget, in the background (6.00 MiB of 7.00 MiB, 4.00 MiB reserved)")
+}
