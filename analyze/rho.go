@@ -11,7 +11,10 @@ import (
 // of the device's lock, at the concurrency of the recorded run, waiting excluded.
 //
 //  1. S is the time of the witness and synthesis spans of a partition, g that of stage_in and
-//     prove_start (and of b_g2 where split_proving is false, because the GPU worker runs it then).
+//     prove_start (and of b_g2 where split_proving is false, because the GPU worker runs it then),
+//     and what a GPU worker does besides, in no stage: unmapping what it frees, for one. That shows
+//     from one receive to the next where the next partition was waiting when its last stage ended; the
+//     mean over those is taken for all.
 //  2. From a span is taken whatever its partition waited meanwhile: from request to acquire of a
 //     permit, budget or lock, from send to sent, and spans of kind wait.
 //  3. l is the time from the lock's acquire to its release.
@@ -24,13 +27,26 @@ type rhoFigures struct {
 	open     map[int64]openStage // spans of the stages in question, by id
 	gpuStage map[string]bool
 	workers  map[int64]bool // GPU workers seen
+	turns    map[int64]*gpuTurn
+	sent     map[partitionKey]int64 // when a partition was sent that is not received yet
 	synth    meanTime
 	gpu      meanTime
+	besides  meanTime // what GPU workers do in no stage, where that shows
 	lock     meanTime
 	locks    int
 }
 
 type partitionKey struct{ job, partition int64 }
+
+// gpuTurn is what a GPU worker has done since its latest receive.
+type gpuTurn struct {
+	key     partitionKey
+	recvNS  int64
+	endNS   int64 // of its latest stage so far; trace.Null before the first ends
+	stageNS int64 // in stages, waiting excluded
+	// what its partition had waited at the receive, and at that end
+	waitedBefore, waitedAt int64
+}
 
 // waitClock adds up the time in which a partition waited for anything.
 type waitClock struct {
@@ -73,7 +89,7 @@ func newRhoFigures(m *trace.Manifest) rhoFigures {
 		gpuStage: map[string]bool{
 			trace.StageStageIn:    true,
 			trace.StageProveStart: true,
-		}, workers: map[int64]bool{},
+		}, workers: map[int64]bool{}, turns: map[int64]*gpuTurn{}, sent: map[partitionKey]int64{},
 	}
 	for _, r := range m.Resources {
 		f.kinds[r.Name] = r.Kind
@@ -119,9 +135,40 @@ func (f *rhoFigures) queue(e *trace.QueueEvent) {
 	case trace.EventAcquire, trace.EventSent, trace.EventCancel:
 		c.end(e.TimeNS)
 	}
-	if kind != trace.ResourceLock {
+	switch kind {
+	case trace.ResourceChannel:
+		f.channel(e)
+	case trace.ResourceLock:
+		f.lockEvent(e, c)
+	}
+}
+
+// channel follows partitions from their send to the GPU worker that receives them.
+func (f *rhoFigures) channel(e *trace.QueueEvent) {
+	key := partitionKey{e.Job, e.Partition}
+	if e.Event == trace.EventSend {
+		f.sent[key] = e.TimeNS
+	}
+	if e.Event != trace.EventRecv {
 		return
 	}
+	sent, ok := f.sent[key]
+	delete(f.sent, key)
+	if e.Worker < 0 {
+		return
+	}
+	if t := f.turns[e.Worker]; t != nil && ok && t.endNS != trace.Null && sent <= t.endNS {
+		waited := t.waitedAt - t.waitedBefore
+		f.besides.sum += max(0, e.TimeNS-t.recvNS-waited-t.stageNS)
+		f.besides.count++
+	}
+	f.turns[e.Worker] = &gpuTurn{
+		key: key, recvNS: e.TimeNS, endNS: trace.Null,
+		waitedBefore: f.clock(e.Job, e.Partition).at(e.TimeNS),
+	}
+}
+
+func (f *rhoFigures) lockEvent(e *trace.QueueEvent, c *waitClock) {
 	switch e.Event {
 	case trace.EventAcquire:
 		c.lockedAt = e.TimeNS
@@ -173,7 +220,12 @@ func (f *rhoFigures) end(s *trace.Span) {
 	if !ok || s.Status == "error" {
 		return
 	}
-	m.sum += s.EndNS - s.BeginNS - (f.clock(s.Job, s.Partition).at(s.EndNS) - o.waited)
+	waited := f.clock(s.Job, s.Partition).at(s.EndNS)
+	took := s.EndNS - s.BeginNS - (waited - o.waited)
+	m.sum += took
+	if t := f.turns[s.Worker]; m == &f.gpu && t != nil && t.key == (partitionKey{s.Job, s.Partition}) {
+		t.endNS, t.stageNS, t.waitedAt = s.EndNS, t.stageNS+took, waited
+	}
 	if s.Stage == trace.StageSynthesis || s.Stage == trace.StageProveStart {
 		m.count++
 	}
@@ -199,6 +251,9 @@ func (f *rhoFigures) result() (*float64, *RhoInputs) {
 	}
 	s := float64(f.synth.sum) / float64(f.synth.count)
 	g := float64(f.gpu.sum) / float64(f.gpu.count)
+	if f.besides.count > 0 {
+		g += float64(f.besides.sum) / float64(f.besides.count)
+	}
 	in.SynthesisNS, in.GPUNS = int64(s), int64(g)
 	slowest := g / float64(in.GPUWorkers*in.Devices)
 	if f.lock.count > 0 {

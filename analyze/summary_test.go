@@ -243,3 +243,47 @@ setting split_proving SPLIT
 		}
 	}
 }
+
+// TestRhoCountsAllThatAWorkerDoes: from one receive to the next, while a partition waits, a GPU worker
+// also does what no stage shows; what it waits for the lock, or for a partition, is not its own time.
+func TestRhoCountsAllThatAWorkerDoes(t *testing.T) {
+	s := summarise(t, parse(t, `
+setting partition_workers 1
+setting gpu_workers 1
+resource channel kind=channel unit=item capacity=4
+resource gpu_lock/0 kind=lock unit=permit capacity=1 device=0
+@0 queue request job job=0
+@1 span begin 1 stage=synthesis job=0 partition=0
+@101 span end 1
+@101 queue send channel job=0 partition=0 worker=0
+@101 queue sent channel job=0 partition=0 worker=0
+@101 queue recv channel job=0 partition=0 worker=0
+@102 span begin 2 stage=synthesis job=0 partition=1
+@105 queue request gpu_lock/0 job=0 partition=0 worker=0
+@115 queue acquire gpu_lock/0 job=0 partition=0 worker=0
+@115 span begin 3 stage=prove_start job=0 partition=0 worker=0
+@202 span end 2
+@202 queue send channel job=0 partition=1 worker=0
+@202 queue sent channel job=0 partition=1 worker=0
+@215 span end 3
+@225 queue release gpu_lock/0 job=0 partition=0 worker=0
+@231 queue recv channel job=0 partition=1 worker=0
+@231 span begin 4 stage=synthesis job=0 partition=2
+@231 span begin 5 stage=prove_start job=0 partition=1 worker=0
+@331 span end 4
+@331 span end 5
+@400 queue send channel job=0 partition=2 worker=0
+@400 queue sent channel job=0 partition=2 worker=0
+@400 queue recv channel job=0 partition=2 worker=0
+@400 span begin 6 stage=prove_start job=0 partition=2 worker=0
+@500 span end 6
+`))
+	// 130 from receive to receive, less 10 for the lock: 100 of prove_start and 20 besides. Before the
+	// third receive the worker waited for a partition.
+	if in := s.RhoInputs; in == nil || in.GPUNS != 120 || in.SynthesisNS != 100 {
+		t.Fatalf("terms of rho %+v, want g 120 and S 100", in)
+	}
+	if s.Rho == nil || math.Abs(*s.Rho-1.2) > 1e-9 {
+		t.Errorf("rho %v, want 1.2", s.Rho)
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"highwater/analyze"
 	"highwater/replay"
+	"highwater/tracer/trace"
 )
 
 // gpuSettled is what a partition of the GPU fixtures settles at: a, b, c and W at 2^22. Those at
@@ -74,4 +76,54 @@ func TestGPURunsAroundRhoOne(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRhoIsThatOfThePeriod: in the runs of one GPU worker around rho = 1, what it takes from one
+// receive to the next while partitions wait is what rho counts, of the recording and of its replay.
+func TestRhoIsThatOfThePeriod(t *testing.T) {
+	for _, name := range []string{"rho-8", "rho-13", "rho-16"} {
+		t.Run(name, func(t *testing.T) {
+			tr := fixture(t, "gpu/"+name)
+			s, err := analyze.Summarise(tr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			period := receivePeriod(t, tr)
+			if g := float64(s.RhoInputs.GPUNS); math.Abs(g/period-1) > 0.02 {
+				t.Errorf("rho counts %.1f ms a partition, from receive to receive it is %.1f ms", g/1e6, period/1e6)
+			}
+			p := predict(t, tr, replay.Options{Seed: 1})
+			if e := *p.Rho / *s.Rho; math.Abs(e-1) > 0.05 {
+				t.Errorf("rho is predicted as %.2f, recorded %.2f", *p.Rho, *s.Rho)
+			}
+		})
+	}
+}
+
+// receivePeriod is the mean time from one receive to the next where the next partition had been sent
+// before the earlier receive: the worker then did not wait for it.
+func receivePeriod(t *testing.T, tr *trace.Trace) float64 {
+	t.Helper()
+	data, err := tr.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := map[[2]int64]int64{}
+	last, sum, n := int64(-1), 0.0, 0
+	for _, q := range data.Queues {
+		key := [2]int64{q.Job, q.Partition}
+		switch q.Event {
+		case trace.EventSend:
+			sent[key] = q.TimeNS
+		case trace.EventRecv:
+			if last >= 0 && sent[key] < last {
+				sum, n = sum+float64(q.TimeNS-last), n+1
+			}
+			last = q.TimeNS
+		}
+	}
+	if n < 5 {
+		t.Fatalf("%d partitions waited for the worker: too few for a mean", n)
+	}
+	return sum / float64(n)
 }

@@ -14,14 +14,7 @@ func (p *program) compilePartition(t *pipeline.Partition) way {
 	w.settled, w.early = t.Reserves()
 	c := &partCompiler{program: p, part: t, held: p.ledger(), early: w.early}
 	policy := &p.model.Policy
-	w.synthGap, w.pickupGap = gaps(t, pipeline.SegmentSynthesis), gaps(t, pipeline.SegmentPickup)
-	w.lockGap = gaps(t, pipeline.SegmentGPU)
-	if !policy.SplitProving && p.model.Machine.LockScope != pipeline.LockKernels {
-		w.lockGap += gaps(t, pipeline.SegmentSplit)
-	}
-	if p.model.Machine.LockScope == pipeline.LockWorker {
-		w.pickupGap, w.lockGap = 0, w.lockGap+w.pickupGap
-	}
+	w.synthGap = gaps(t, pipeline.SegmentSynthesis)
 	c.segment(pipeline.SegmentDispatch)
 	p.admission()
 	c.segment(pipeline.SegmentSynthesis)
@@ -110,7 +103,6 @@ func (c *partCompiler) onWorker(policy *pipeline.Policy) {
 	c.add(step{op: opUnlock})
 	if !policy.SplitProving && narrow {
 		c.segment(pipeline.SegmentSplit)
-		c.add(step{op: opSplitDone})
 	}
 	if !policy.SplitProving && c.model.Machine.FreeOffWorker {
 		c.add(step{op: opWorkerDone})

@@ -162,23 +162,16 @@ func (s *Simulator) idle(e *entity, _ int32) {
 
 // lockStep requests the device's lock, or gives it back; without a lock it only takes the time.
 func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
-	way, locked := &s.prog.partitions[e.member], s.prog.model.Machine.LockCapacity > 0
+	if s.prog.model.Machine.LockCapacity <= 0 {
+		return true
+	}
 	lock := &s.locks[s.lockOf(e)]
 	if op == opUnlock {
-		s.stats.GPUNS += s.now - e.locked - way.lockGap
-		if locked {
-			s.stats.LockNS += s.now - e.locked
-			s.give(lock, resourceLock, id, 1)
-		}
-		e.locked = s.now
+		s.stats.LockNS += s.now - e.locked
+		s.give(lock, resourceLock, id, 1)
 		return true
 	}
-	s.stats.GPUNS += s.now - e.since - way.pickupGap
-	e.locked = s.now
-	if !locked {
-		return true
-	}
-	e.state = stateLock
+	e.locked, e.state = s.now, stateLock
 	got := s.ask(lock, resourceLock, id, 1)
 	s.stats.QueueMax.LockWaiting = max(s.stats.QueueMax.LockWaiting, int64(lock.wait.n))
 	return got
@@ -187,6 +180,7 @@ func (s *Simulator) lockStep(op opcode, e *entity, id int32) bool {
 // workerDone lets go of the GPU worker, which turns to its next item.
 func (s *Simulator) workerDone(e *entity) {
 	s.stats.WorkerNS += s.now - e.since
+	s.stats.GPUNS += s.now - e.since + s.prog.partitions[e.member].turn
 	s.onWorkers--
 	if s.pacer.on {
 		s.pacer.proved(s, s.now-e.since)

@@ -21,7 +21,6 @@ const (
 	opLock                     // request and await the device's lock, where there is one
 	opUnlock                   // the part under the lock is over
 	opBudgetPart               // give back what is freed early
-	opSplitDone                // the split segment after the lock, on the worker, is over
 	opWorkerDone               // the GPU worker lets go of the partition
 	opFinaliser                // request and await a finaliser
 	opFreed                    // the last free is done
@@ -70,10 +69,10 @@ type step struct {
 // way is where an entity's steps begin, with the budget amounts of a partition.
 type way struct {
 	start          int32
-	worker         int32 // of the GPU worker that lets go of it
-	settled, early int64 // reserved of the byte budget, and given back early
-	// Gaps, which are not work: in the segments synthesis and pickup, and under the lock.
-	synthGap, pickupGap, lockGap float64
+	worker         int32   // of the GPU worker that lets go of it
+	settled, early int64   // reserved of the byte budget, and given back early
+	synthGap       float64 // gaps in the segment synthesis, which are not work
+	turn           float64 // the worker's, from letting go of it to its next receive
 }
 
 // detail is how much of a run a program can tell. Statistics can do without many steps.
@@ -152,9 +151,9 @@ func (p *program) compileWorkers() {
 	p.idle = p.here()
 	p.add(step{op: opIdle})
 	for i := range p.partitions {
-		p.partitions[i].worker = turn
+		p.partitions[i].worker, p.partitions[i].turn = turn, p.model.Machine.TurnaroundNS
 		if own := p.model.Partitions[i].TurnaroundNS; own > 0 {
-			p.partitions[i].worker = p.here()
+			p.partitions[i].worker, p.partitions[i].turn = p.here(), own
 			p.work(0, own)
 			p.add(step{op: opIdle})
 		}

@@ -22,9 +22,9 @@ type Stats struct {
 	JobsDone   int64
 	Partitions int64 // finished
 
-	// Sums over partitions, in the terms of analyze's rho: stages only, without waits and gaps.
-	SynthesisNS float64 // synthesis segment
-	GPUNS       float64 // on the GPU worker up to the end of the lock
+	// Sums over partitions, in the terms of analyze's rho, without waits.
+	SynthesisNS float64 // stages of the synthesis segment
+	GPUNS       float64 // of the GPU worker, from one receive to the next while an item waits
 	LockNS      float64 // lock held, 0 without a lock
 	WorkerNS    float64 // GPU workers' time with a partition in hand, waits and gaps included
 

@@ -192,8 +192,6 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 		return s.lockStep(st.op, e, id)
 	case opBudgetPart:
 		s.giveBudget(e, id, s.prog.partitions[e.member].early*int64(max(e.mult, 1)))
-	case opSplitDone:
-		s.stats.GPUNS += s.now - e.locked
 	case opWorkerDone:
 		s.workerDone(e)
 	case opFinaliser:
@@ -334,6 +332,7 @@ func (s *Simulator) granted(g *gate, r resource, id int32) {
 		e.budget = s.amount(r, id)
 		m.BudgetBytes = max(m.BudgetBytes, s.budget.level)
 	case resourceLock:
+		s.stats.GPUNS -= s.now - e.locked // it has waited since
 		e.locked = s.now
 	case resourceHandoff:
 		s.give(&s.hand, resourceHand, id, 1)
