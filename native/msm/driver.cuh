@@ -37,12 +37,19 @@ struct counters_t {
     uint32_t next_chunk[max_rounds + max_window];
 };
 
-// Items of a bucket after some rounds, where they are at least `least`.
-struct halve {
-    uint32_t rounds, least;
+// Items of a bucket after a round, and after the next, as begins_t has them: two sums in one scan.
+struct items_after {
+    uint32_t rounds;
+    HW_HD uint64_t operator()(uint32_t length) const {
+        return halved(length, rounds) | uint64_t(halved(length, rounds + 1)) << 32;
+    }
+};
+// Items of a bucket after some rounds that the tail takes: not those that are alone.
+struct tail_items {
+    uint32_t rounds;
     HW_HD uint32_t operator()(uint32_t length) const {
         uint32_t left = halved(length, rounds);
-        return left < least ? 0 : left;
+        return left < 2 ? 0 : left;
     }
 };
 
@@ -89,7 +96,7 @@ private:
     }
     uint32_t* keys(int i) { return at<uint32_t>(at_.keys[i]); }
     uint32_t* refs(int i) { return at<uint32_t>(at_.refs[i]); }
-    uint32_t* starts(int i) { return at<uint32_t>(at_.starts[i]); }
+    begins_t* begins(int i) { return at<begins_t>(at_.begins[i]); }
     uint32_t* lengths() { return at<uint32_t>(at_.lengths); }
     partials_t<G> partials(int i) {
         return {at<uint32_t>(at_.partial_keys[i]), at<xyzz>(at_.partials[i])};
@@ -105,8 +112,8 @@ private:
     void find_buckets();
     void sum_affine(const affine* points, uint32_t n, const sizes_t& sizes);
     void sum_xyzz(const affine* points, uint32_t n);
-    void pair_round(uint32_t round, uint32_t size, int from, uint32_t points);
-    void scan_lengths(halve to, uint32_t* starts);
+    void pair_rounds(uint32_t round, const sizes_t& sizes, int from, uint32_t points);
+    template <class T, class F> void scan_lengths(F count, T* sums);
     sizes_t count_sizes();
     void sum_tail(const list_source<G>& source, const list_t& list, uint32_t round,
                   const sizes_t& sizes);
@@ -254,11 +261,11 @@ template <class G> void driver<G>::sort() {
 }
 
 template <class G> void driver<G>::find_buckets() {
-    on_.zero(on_.compute(), starts(0), 4 * shape_.buckets());
+    on_.zero(on_.compute(), begins(0), sizeof(begins_t) * shape_.buckets());
     on_.zero(on_.compute(), lengths(), 4 * shape_.buckets());
     span k(on_, "msm_buckets");
     find_bounds<<<blocks_for(digits_, list_threads), list_threads, 0, stream_>>>(
-        keys(sorted_), digits_, starts(0), lengths());
+        keys(sorted_), digits_, begins(0), lengths());
 }
 
 template <class G> template <class S> void driver<G>::add(const S& source, uint64_t pairs) {

@@ -54,7 +54,7 @@ struct shape_t {
 
 struct layout_t {
     uint64_t keys[2], refs[2];   // digits and lists, 4 bytes each
-    uint64_t lengths, starts[2]; // a bucket
+    uint64_t lengths, begins[2]; // a bucket; begins for two rounds
     uint64_t sort, sort_bytes;
     uint64_t partial_keys[2], partials[2]; // of XYZZ sums
     uint64_t buckets;                      // elements
@@ -77,7 +77,7 @@ inline layout_t make_layout(const shape_t& s) {
     for (int i = 0; i < 2; i++) at.keys[i] = take(4 * s.digits);
     for (int i = 0; i < 2; i++) at.refs[i] = take(4 * s.digits);
     at.lengths = take(4 * s.buckets());
-    for (int i = 0; i < 2; i++) at.starts[i] = take(4 * s.buckets());
+    for (int i = 0; i < 2; i++) at.begins[i] = take(8 * s.buckets());
     at.sort_bytes = s.digits / 4 + s.buckets() / 16 + (4 << 20);
     at.sort = take(at.sort_bytes);
     at.buckets = take(s.element_bytes() * s.buckets());
@@ -86,7 +86,7 @@ inline layout_t make_layout(const shape_t& s) {
     uint64_t levels = s.element_bytes() * s.level_elements();
     if (s.path == path_t::affine) {
         uint64_t most = std::max(s.digits, s.buckets() * 2) / 2;
-        at.pairs = take(4 * s.digits);
+        at.pairs = take(6 * s.digits); // of two rounds: a half and a quarter of the digits
         at.prefix = take(s.threads() * s.steps(most) * 16 * s.words);
         at.work = take(std::max(levels, s.affine_bytes() * (s.digits / 2)));
         at.tail_keys = take(4 * s.tail());

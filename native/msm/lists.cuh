@@ -9,38 +9,57 @@ namespace highwater::msm_detail {
 constexpr int list_threads = 256;
 constexpr unsigned full_warp = 0xffffffff;
 
-// Items of a bucket after some rounds of pairing; rounds < 32.
+// Items of a bucket after some rounds of pairing, of 2^31 at most.
 HW_HD uint32_t halved(uint32_t length, uint32_t rounds) {
-    return length ? ((length - 1) >> rounds) + 1 : 0;
+    return length ? ((length - 1) >> (rounds < 31 ? rounds : 31)) + 1 : 0;
 }
 
-struct list_t {
-    const uint32_t *keys, *refs, *begins; // begins: by bucket
-};
-struct next_t {
-    const uint32_t* begins;
-    uint32_t *keys, *refs;
-    pair_t* pairs;
+// Where a bucket begins in the lists after a round and after the next. A pass over a list makes the
+// pairs of two rounds, so `second` is where it begins in the list that the pass leaves.
+struct begins_t {
+    uint32_t first, second;
 };
 
-// What becomes of item i of the list of `round`: neighbours of a bucket become a pair, an odd last
-// item goes on alone. A pair is summed where its first item of the pool lies (no other pair reads
-// that), or, in the first round, in a new place; pool places are counted on from `points`. Its sum
-// has the first item's sign.
-HW_HD void pair_item(const list_t& in, uint32_t i, uint32_t round, uint32_t points,
-                     const uint32_t* lengths, const next_t& next) {
-    uint32_t key = in.keys[i], begin = in.begins[key], offset = i - begin;
-    if (offset % 2) return;
-    uint32_t next_begin = next.begins[key], a = in.refs[i];
-    if (offset + 1 < halved(lengths[key], round)) {
-        uint32_t b = in.refs[i + 1], p = begin - next_begin + offset / 2;
-        next.pairs[p] = pair_t{a, b};
-        uint32_t sum = points + p;
-        if (round) sum = (a & ~sign_bit) >= points ? a & ~sign_bit : b & ~sign_bit;
-        a = sum | (a & sign_bit);
+struct list_t {
+    const uint32_t *keys, *refs;
+    const begins_t* begins; // by bucket: `second` is of this list
+};
+struct next_t {
+    const begins_t* begins;
+    uint32_t *keys, *refs;
+    pair_t *first, *second; // of the two rounds
+};
+
+// Makes a and b pair p, and says where the sum goes: where the pair's first item of the pool lies
+// (no other pair reads that), or, in the first round of all, to a new place; pool places are
+// counted on from `points`. The sum has the first item's sign.
+HW_HD uint32_t pair_two(pair_t* pairs, uint32_t p, uint32_t a, uint32_t b, bool fresh,
+                        uint32_t points) {
+    pairs[p] = pair_t{a, b};
+    uint32_t sum = points + p;
+    if (!fresh) sum = (a & ~sign_bit) >= points ? a & ~sign_bit : b & ~sign_bit;
+    return sum | (a & sign_bit);
+}
+
+// What becomes of the four items of a bucket from item i of the list of `round` on, in this round
+// and the next: neighbours become pairs, an odd last one goes on alone, and the pairs' sums become
+// a pair. Other i do nothing.
+HW_HD void pair_items(const list_t& in, uint32_t i, uint32_t round, uint32_t points,
+                      const uint32_t* lengths, const next_t& next) {
+    uint32_t key = in.keys[i], begin = in.begins[key].second, offset = i - begin;
+    if (offset % 4) return;
+    const begins_t after = next.begins[key];
+    const uint32_t left = halved(lengths[key], round) - offset;
+    const uint32_t p = begin - after.first + offset / 2;
+    uint32_t a = in.refs[i];
+    if (left > 1) a = pair_two(next.first, p, a, in.refs[i + 1], round == 0, points);
+    if (left > 2) {
+        uint32_t b = in.refs[i + 2];
+        if (left > 3) b = pair_two(next.first, p + 1, b, in.refs[i + 3], round == 0, points);
+        a = pair_two(next.second, after.first - after.second + offset / 4, a, b, false, points);
     }
-    next.keys[next_begin + offset / 2] = key;
-    next.refs[next_begin + offset / 2] = a;
+    next.keys[after.second + offset / 4] = key;
+    next.refs[after.second + offset / 4] = a;
 }
 
 // The tail: what is left when few buckets, but large ones, are. Its items are listed again, with
@@ -55,7 +74,7 @@ HW_HD bool tail_item(const list_t& in, uint32_t i, uint32_t round, const uint32_
                      const uint32_t* tail_begins, const tail_t& tail) {
     uint32_t key = in.keys[i];
     if (halved(lengths[key], round) == 1) return false;
-    uint32_t begin = tail_begins[key], offset = i - in.begins[key];
+    uint32_t begin = tail_begins[key], offset = i - in.begins[key].second;
     tail.keys[begin + offset] = begin;
     tail.refs[begin + offset] = in.refs[i];
     tail.origins[begin + offset] = offset ? no_bucket : key;
@@ -149,15 +168,15 @@ static __global__ void __launch_bounds__(list_threads)
 // One thread a digit of the sorted list: where each bucket begins and ends. Empty buckets keep the
 // zeros that are there.
 static __global__ void __launch_bounds__(list_threads)
-    find_bounds(const uint32_t* keys, uint32_t n, uint32_t* begins, uint32_t* ends) {
+    find_bounds(const uint32_t* keys, uint32_t n, begins_t* begins, uint32_t* ends) {
 #ifdef __CUDA_ARCH__
     uint32_t i = blockIdx.x * list_threads + threadIdx.x;
     if (i >= n) return;
     uint32_t key = keys[i];
     if (i == 0) {
-        begins[key] = 0;
+        begins[key].second = 0;
     } else if (uint32_t before = keys[i - 1]; before != key) {
-        begins[key] = i;
+        begins[key].second = i;
         ends[before] = i;
     }
     if (i == n - 1) ends[key] = n;
@@ -167,7 +186,7 @@ static __global__ void __launch_bounds__(list_threads)
 // One thread a bucket, in strides: ends become lengths, and their sizes after each round are added
 // up.
 static __global__ void __launch_bounds__(list_threads)
-    count_rounds(const uint32_t* begins, uint32_t* lengths, uint32_t buckets, sizes_t* sizes) {
+    count_rounds(const begins_t* begins, uint32_t* lengths, uint32_t buckets, sizes_t* sizes) {
 #ifdef __CUDA_ARCH__
     __shared__ sizes_t block_sums;
     if (threadIdx.x < max_rounds) block_sums.all[threadIdx.x] = block_sums.alone[threadIdx.x] = 0;
@@ -175,7 +194,7 @@ static __global__ void __launch_bounds__(list_threads)
     uint32_t all[max_rounds] = {}, alone[max_rounds] = {};
     for (uint32_t b = blockIdx.x * list_threads + threadIdx.x; b < buckets;
          b += gridDim.x * list_threads) {
-        uint32_t length = lengths[b] - begins[b];
+        uint32_t length = lengths[b] - begins[b].second;
         lengths[b] = length;
 #pragma unroll
         for (uint32_t r = 0; r < max_rounds; r++) {
@@ -201,16 +220,17 @@ static __global__ void __launch_bounds__(list_threads)
 #endif
 }
 
-constexpr uint32_t pair_items = 2; // a thread, so that its loads overlap
+constexpr uint32_t items_a_thread = 4; // so that its loads overlap
 
+// One thread an item, in strides.
 static __global__ void __launch_bounds__(list_threads)
     pair_up(list_t in, uint32_t size, uint32_t round, uint32_t points, const uint32_t* lengths,
             next_t next) {
 #ifdef __CUDA_ARCH__
-    uint32_t i = blockIdx.x * list_threads * pair_items + threadIdx.x;
+    uint32_t i = blockIdx.x * list_threads * items_a_thread + threadIdx.x;
 #pragma unroll
-    for (uint32_t k = 0; k < pair_items; k++, i += list_threads)
-        if (i < size) pair_item(in, i, round, points, lengths, next);
+    for (uint32_t k = 0; k < items_a_thread; k++, i += list_threads)
+        if (i < size) pair_items(in, i, round, points, lengths, next);
 #endif
 }
 

@@ -5,26 +5,32 @@
 
 namespace highwater::msm_detail {
 
-template <class G> void driver<G>::scan_lengths(halve to, uint32_t* starts) {
-    auto halves = thrust::make_transform_iterator(lengths(), to);
+// Sums of count(length) over the buckets before each.
+template <class G> template <class T, class F>
+void driver<G>::scan_lengths(F count, T* sums) {
+    auto counts = thrust::make_transform_iterator(lengths(), count);
     size_t bytes = 0;
     uint32_t n = uint32_t(shape_.buckets());
-    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, halves, starts, n, stream_), "size scan");
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, counts, sums, n, stream_), "size scan");
     if (bytes > at_.sort_bytes) throw failure(HW_INTERNAL, "scan lengths: scratch is too small");
     bytes = at_.sort_bytes;
-    check(cub::DeviceScan::ExclusiveSum(at<void>(at_.sort), bytes, halves, starts, n, stream_),
+    check(cub::DeviceScan::ExclusiveSum(at<void>(at_.sort), bytes, counts, sums, n, stream_),
           "scan lengths");
 }
 
-// One round: the list in buffers `from` becomes pairs and the list in the others.
+// Two rounds: the list in buffers `from` becomes pairs, those of the second behind those of the
+// first, and the list in the others.
 template <class G>
-void driver<G>::pair_round(uint32_t round, uint32_t size, int from, uint32_t points) {
-    int to = 1 - from;
-    uint32_t *before = starts(round % 2), *after = starts(1 - round % 2);
-    scan_lengths({round + 1, 1}, after);
-    list_t list{keys(from), refs(from), before};
-    next_t next{after, keys(to), refs(to), at<pair_t>(at_.pairs)};
-    pair_up<<<blocks_for(size, list_threads * pair_items), list_threads, 0, stream_>>>(
+void driver<G>::pair_rounds(uint32_t round, const sizes_t& sizes, int from, uint32_t points) {
+    static_assert(sizeof(begins_t) == sizeof(uint64_t), "scanned as one number");
+    const int to = 1 - from, pass = round / 2 % 2;
+    const uint32_t size = sizes.all[round];
+    begins_t* after = begins(1 - pass);
+    scan_lengths(items_after{round + 1}, reinterpret_cast<uint64_t*>(after));
+    list_t list{keys(from), refs(from), begins(pass)};
+    pair_t* pairs = at<pair_t>(at_.pairs);
+    next_t next{after, keys(to), refs(to), pairs, pairs + (size - sizes.all[round + 1])};
+    pair_up<<<blocks_for(size, list_threads * items_a_thread), list_threads, 0, stream_>>>(
         list, size, round, points, lengths(), next);
 }
 
@@ -34,7 +40,7 @@ template <class G> sizes_t driver<G>::count_sizes() {
         uint32_t blocks =
             std::min(blocks_for(shape_.buckets(), list_threads), wish_.processors * 4);
         count_rounds<<<blocks, list_threads, 0, stream_>>>(
-            starts(0), lengths(), uint32_t(shape_.buckets()), &counters_.data()->sizes);
+            begins(0), lengths(), uint32_t(shape_.buckets()), &counters_.data()->sizes);
     }
     sizes_t sizes;
     on_.d2h(on_.compute(), on_.staging(), &counters_.data()->sizes, sizeof sizes);
@@ -43,7 +49,7 @@ template <class G> sizes_t driver<G>::count_sizes() {
     return sizes;
 }
 
-// Rounds of affine additions until each bucket has one item left, or a short tail.
+// Rounds of affine additions, by twos, until each bucket has one item left, or a short tail.
 template <class G>
 void driver<G>::sum_affine(const affine* points, uint32_t n, const sizes_t& sizes) {
     const uint32_t rounds = sizes.rounds();
@@ -56,17 +62,21 @@ void driver<G>::sum_affine(const affine* points, uint32_t n, const sizes_t& size
         return round && round + tail_rounds <= rounds &&
                sizes.all[round] - sizes.alone[round] <= shape_.tail();
     };
-    for (; round < rounds && !is_tail(); round++) {
-        source.fresh = round == 0;
-        pair_round(round, sizes.all[round], from, n);
-        add(source, sizes.all[round] - sizes.all[round + 1]);
-        from = 1 - from;
+    for (; round < rounds && !is_tail(); from = 1 - from) {
+        pair_rounds(round, sizes, from, n);
+        source.pairs = at<pair_t>(at_.pairs);
+        for (uint32_t end = round + 2; round < end; round++) {
+            uint32_t pairs = round < rounds ? sizes.all[round] - sizes.all[round + 1] : 0;
+            source.fresh = round == 0;
+            if (pairs) add(source, pairs);
+            source.pairs += pairs;
+        }
     }
-    stats_.rounds = std::max(stats_.rounds, round);
-    list_t list{keys(from), refs(from), starts(round % 2)};
+    stats_.rounds = std::max(stats_.rounds, std::min(round, rounds));
+    list_t list{keys(from), refs(from), begins(round / 2 % 2)};
     if (round < rounds) return sum_tail(source, list, round, sizes);
-    place_items<G><<<blocks_for(sizes.all[round], block_threads), block_threads, 0, stream_>>>(
-        list, sizes.all[round], source, at<affine>(at_.buckets));
+    place_items<G><<<blocks_for(sizes.all[rounds], block_threads), block_threads, 0, stream_>>>(
+        list, sizes.all[rounds], source, at<affine>(at_.buckets));
 }
 
 template <class G> void driver<G>::sum_tail(const list_source<G>& source, const list_t& list,
@@ -74,10 +84,10 @@ template <class G> void driver<G>::sum_tail(const list_source<G>& source, const 
     const uint32_t all = sizes.all[round], n = all - sizes.alone[round];
     tail_t tail{at<uint32_t>(at_.tail_keys), at<uint32_t>(at_.tail_refs),
                 at<uint32_t>(at_.tail_origins)};
-    uint32_t* begins = starts(1 - round % 2);
-    scan_lengths({round, 2}, begins);
+    uint32_t* tail_begins = at<uint32_t>(at_.begins[1 - round / 2 % 2]);
+    scan_lengths(tail_items{round}, tail_begins);
     split_items<G><<<blocks_for(all, block_threads), block_threads, 0, stream_>>>(
-        list, all, round, lengths(), begins, tail, source, at<affine>(at_.buckets));
+        list, all, round, lengths(), tail_begins, tail, source, at<affine>(at_.buckets));
     on_.zero(on_.compute(), at<void>(at_.tail_sums), sizeof(xyzz) * n);
     sum_list(tail.keys, tail.refs, n, tail_slice, source, at<xyzz>(at_.tail_sums));
     normalise<G>(at<xyzz>(at_.tail_sums), n, at<element_mem<G::words>>(at_.tail_prefix),

@@ -122,37 +122,60 @@ private:
         store(out->y, y);
     }
 
+    // By twos, as the device does.
     std::vector<affine> sum_affine(const std::vector<affine>& points) {
         std::vector<affine> pool(keys_.size() / 2 + 1), sums(buckets());
-        std::vector<pair_t> pairs(keys_.size() / 2 + 1);
-        std::vector<uint32_t> keys = keys_, refs = refs_, begins = begins_;
-        list_source<G> source{points.data(), pool.data(), pairs.data(), uint32_t(points.size()),
-                              true};
-        for (uint32_t round = 0;; round++) {
-            std::vector<uint32_t> next(buckets());
-            uint32_t size = 0, count = 0;
-            for (size_t b = 0; b < buckets(); b++)
-                next[b] = size, size += halved(lengths_[b], round + 1);
-            if (size == keys.size()) break;
-            if (round == tail_from_) {
+        std::vector<uint32_t> keys = keys_, refs = refs_;
+        std::vector<begins_t> begins(buckets());
+        for (size_t b = 0; b < buckets(); b++) begins[b].second = begins_[b];
+        list_source<G> source{points.data(), pool.data(), nullptr, uint32_t(points.size()), true};
+        uint32_t round = 0;
+        for (; size_after(round) != size_after(max_rounds - 1); round += 2) {
+            if (round >= tail_from_) {
                 sum_tail({keys.data(), refs.data(), begins.data()}, uint32_t(keys.size()), round,
                          source, sums);
                 return sums;
             }
+            const uint32_t size = size_after(round + 2);
+            const uint32_t counts[2] = {uint32_t(keys.size()) - size_after(round + 1),
+                                        size_after(round + 1) - size};
+            std::vector<begins_t> next = begins_after(round + 1);
             std::vector<uint32_t> next_keys(size, ~0u), next_refs(size, ~0u);
+            std::vector<pair_t> pairs[2]{std::vector<pair_t>(counts[0] + 1),
+                                         std::vector<pair_t>(counts[1] + 1)};
             list_t list{keys.data(), refs.data(), begins.data()};
-            next_t to{next.data(), next_keys.data(), next_refs.data(), pairs.data()};
+            next_t to{next.data(), next_keys.data(), next_refs.data(), pairs[0].data(),
+                      pairs[1].data()};
             for (uint32_t i = 0; i < keys.size(); i++)
-                pair_item(list, i, round, uint32_t(points.size()), lengths_.data(), to);
-            count = uint32_t(keys.size()) - size;
-            source.fresh = round == 0;
-            for (uint32_t i = 0; i < count; i++) add_pair(source, i);
+                pair_items(list, i, round, uint32_t(points.size()), lengths_.data(), to);
+            for (uint32_t k = 0; k < 2; k++) {
+                source.pairs = pairs[k].data();
+                source.fresh = round + k == 0;
+                for (uint32_t i = 0; i < counts[k]; i++) add_pair(source, i);
+            }
             keys = next_keys;
             refs = next_refs;
             begins = next;
         }
         for (size_t i = 0; i < keys.size(); i++) sums[keys[i]] = item(source, refs[i]);
         return sums;
+    }
+
+    uint32_t size_after(uint32_t rounds) const {
+        uint32_t size = 0;
+        for (size_t b = 0; b < buckets(); b++) size += halved(lengths_[b], rounds);
+        return size;
+    }
+
+    std::vector<begins_t> begins_after(uint32_t rounds) const {
+        std::vector<begins_t> begins(buckets());
+        begins_t sum{};
+        for (size_t b = 0; b < buckets(); b++) {
+            begins[b] = sum;
+            sum.first += halved(lengths_[b], rounds);
+            sum.second += halved(lengths_[b], rounds + 1);
+        }
+        return begins;
     }
 
     static affine item(const list_source<G>& source, uint32_t ref) {
