@@ -164,12 +164,16 @@ func (g *Growth) sayLimit(limit string) string {
 			jobsText(g.MostJobs), limit)
 	}
 	at, n := units.Nanos(*g.TimeToLimitNS), *g.JobsToLimit
-	if n <= g.Jobs {
-		return fmt.Sprintf("the limit of %s is passed after %s in this run of %s, and in any of about "+
-			"%d or more", limit, at, jobsText(g.Jobs), n)
+	if n > g.Jobs {
+		return fmt.Sprintf("this run of %s stays below the limit of %s in the median, one of about %s or "+
+			"more would pass it %s after its start", jobsText(g.Jobs), limit, jobsText(n), at)
 	}
-	return fmt.Sprintf("this run of %s stays below the limit of %s in the median, one of about %d or "+
-		"more would pass it %s after its start", jobsText(g.Jobs), limit, n, at)
+	others := "any longer one"
+	if n < g.Jobs {
+		others = "any of about " + jobsText(n) + " or more"
+	}
+	return fmt.Sprintf("the limit of %s is passed after %s in this run of %s, as in %s", limit, at,
+		jobsText(g.Jobs), others)
 }
 
 func jobsText(n int64) string {

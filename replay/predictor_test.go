@@ -173,7 +173,7 @@ func TestGrowthSaysOfWhichRunItSpeaks(t *testing.T) {
 	}
 	for _, part := range []string{
 		"this run of 4 jobs stays below the limit of " + units.Bytes(q.MemoryLimit),
-		fmt.Sprintf("one of about %d or more would pass it ", *g.JobsToLimit), "after its start",
+		fmt.Sprintf("one of about %d jobs or more would pass it ", *g.JobsToLimit), "after its start",
 	} {
 		if !strings.Contains(g.Text, part) {
 			t.Errorf("%q does not say %q", g.Text, part)

@@ -46,7 +46,7 @@ func TestAnswerTellsOfGrowth(t *testing.T) {
 	after := int64(90e9)
 	row.Growth = &replay.Growth{
 		BytesPerS: 2, BytesPerSLow: 1, BytesPerSHigh: 3, TimeToLimitNS: &after,
-		Text: "this run of 4 jobs stays below the limit of 100 B in the median, one of about 9 or more " +
+		Text: "this run of 4 jobs stays below the limit of 100 B in the median, one of about 9 jobs or more " +
 			"would pass it 1 m 30 s after its start",
 	}
 	if r := result(t, row); !strings.Contains(r.Answer, "1 m 30 s after its start: say with --jobs") {
