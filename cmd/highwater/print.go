@@ -176,7 +176,7 @@ func printVerdict(out io.Writer, p *replay.Prediction) {
 	case p.Support.Verdict == replay.SupportUnknown:
 		text += " by the model, which no trace supports"
 	case text == replay.VerdictSafe && p.Growth != nil && p.Growth.JobsToLimit != nil:
-		text += fmt.Sprintf(", for a run of %d jobs", p.Growth.Jobs)
+		text += ", for a run of " + plural(int(p.Growth.Jobs), "job")
 	}
 	fmt.Fprintf(out, "  above %s  %s of the draws: %s\n", units.Bytes(*p.MemoryLimitBytes),
 		units.Percent(*p.PeakOverLimitRatio), text)
