@@ -165,8 +165,8 @@ func (g *Growth) sayLimit(limit string) string {
 	}
 	at, n := units.Nanos(*g.TimeToLimitNS), *g.JobsToLimit
 	if n > g.Jobs {
-		return fmt.Sprintf("this run of %s stays below the limit of %s in the median, one of about %s or "+
-			"more would pass it %s after its start", jobsText(g.Jobs), limit, jobsText(n), at)
+		return fmt.Sprintf("this run of %s stays below the limit of %s in the median, one of about "+
+			"%s or more would pass it %s after its start", jobsText(g.Jobs), limit, jobsText(n), at)
 	}
 	others := "any longer one"
 	if n < g.Jobs {
