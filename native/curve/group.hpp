@@ -31,6 +31,7 @@ template <int W> struct xyzz_mem {
 struct g1 {
     static constexpr int words = 3;      // of a field element
     static constexpr int min_blocks = 3; // a multiprocessor's, of 128 threads
+    static constexpr uint32_t undivided = 100; // see make_chunks
     static constexpr const char* name = "g1";
     using field = fp_t;
     using affine = affine_mem<words>;
@@ -39,6 +40,7 @@ struct g1 {
 struct g2 {
     static constexpr int words = 6;
     static constexpr int min_blocks = 2;
+    static constexpr uint32_t undivided = 32;
     static constexpr const char* name = "g2";
     using field = fp2_t;
     using affine = affine_mem<words>;

@@ -269,7 +269,7 @@ template <class G> void driver<G>::find_buckets() {
 }
 
 template <class G> template <class S> void driver<G>::add(const S& source, uint64_t pairs) {
-    chunks_t chunks = make_chunks(pairs, shape_.blocks);
+    chunks_t chunks = make_chunks(pairs, shape_.blocks, G::undivided);
     uint32_t blocks = uint32_t(std::min<uint64_t>(shape_.blocks, blocks_for(pairs, block_threads)));
     add_pairs<G><<<blocks, block_threads, add_pairs_shared<G>(), stream_>>>(
         source, chunks, at<word_t>(at_.prefix), &counters_.data()->next_chunk[chunk_counter_++]);

@@ -10,7 +10,7 @@
 namespace highwater::msm_detail {
 
 constexpr uint32_t block_threads = 128;
-constexpr uint32_t max_steps = 192; // additions a thread between two inversions
+constexpr uint32_t max_steps = 144; // additions a thread between two inversions
 constexpr uint32_t max_rounds = 32;
 constexpr uint32_t merge_fan = 8;       // partial sums that a thread merges
 constexpr uint32_t tail_slice = 8;      // additions a thread in the tail of the affine path

@@ -18,11 +18,12 @@ struct chunks_t {
     uint32_t whole;             // chunks
 };
 
-inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks) {
+// Fewer than `undivided` additions a thread are one chunk a block: quarters cost one more inversion
+// (some 50 us, as long as 4 additions a thread in G1), which is more than they save.
+inline chunks_t make_chunks(uint64_t pairs, uint32_t blocks, uint32_t undivided) {
     const uint64_t threads = uint64_t(blocks) * block_threads;
     const uint32_t share = uint32_t((pairs + threads - 1) / threads); // a thread's
-    // An inversion takes as long as some 5 additions a thread: few are not divided.
-    if (share < 32) return {uint32_t(pairs), share, share, blocks};
+    if (share < std::min(undivided, max_steps)) return {uint32_t(pairs), share, share, blocks};
     const uint32_t rows =
         std::max(1u, (4 * share + 3 * max_steps - 1) / (4 * max_steps)); // and a quarter
     const uint32_t steps = std::min(max_steps, 4 * share / (4 * rows + 1) + 1);

@@ -142,10 +142,11 @@ TEST(short_scalars_get_few_windows) {
 }
 
 TEST(chunks_deal_each_pair_once) {
-    for (uint32_t blocks : {1u, 6u, 396u}) {
+    for (uint32_t blocks : {1u, 6u, 264u, 396u}) {
         for (uint64_t pairs :
              {1ull, 127ull, 128ull, 129ull, 5000ull, 50688ull, 50689ull, 1000003ull, 9000001ull}) {
-            chunks_t chunks = make_chunks(pairs, blocks);
+            const uint32_t undivided = blocks == 264 ? g2::undivided : g1::undivided;
+            chunks_t chunks = make_chunks(pairs, blocks, undivided);
             uint64_t next = 0;
             chunk_t chunk;
             for (uint32_t q = 0; chunk_of(chunks, q, chunk); q++) {
