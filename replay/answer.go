@@ -64,7 +64,7 @@ func (a *answer) draws() int {
 
 func (a *answer) draw(ms []*pipeline.Model, n int, progress func(int, int)) (*figures, error) {
 	plan := &drawPlan{
-		models: ms, n: n, seed: a.question.Seed, bootstrap: !a.frozen, progress: progress,
+		models: ms, programs: a.programs, n: n, seed: a.question.Seed, bootstrap: !a.frozen, progress: progress,
 		workers: a.question.Workers,
 	}
 	stats, err := plan.run(a.ctx)

@@ -16,6 +16,7 @@ import (
 // itself, the others of the variants in turn.
 type drawPlan struct {
 	models    []*pipeline.Model
+	programs  *sim.Programs
 	workers   int // goroutines, 0 for one a CPU
 	n         int
 	seed      uint64
@@ -87,7 +88,7 @@ func (w *drawWork) work(ctx context.Context) {
 		}
 		if model := modelOf(i, len(w.plan.models)); model != compiled {
 			compiled = model
-			if s, err = sim.New(w.plan.models[model]); err != nil {
+			if s, err = w.plan.programs.New(w.plan.models[model]); err != nil {
 				break
 			}
 		}

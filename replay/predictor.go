@@ -7,11 +7,12 @@ import (
 
 	"highwater/replay/fit"
 	"highwater/replay/pipeline"
+	"highwater/replay/sim"
 	"highwater/tracer/trace"
 )
 
 // Predictor is a model fitted to one or several traces of a program, ready to be asked about many
-// settings. It is never changed after NewPredictor, so goroutines may share it.
+// settings. What it says never changes after NewPredictor, and goroutines may share it.
 type Predictor struct {
 	traces   []*trace.Trace
 	recorded []Recorded
@@ -19,6 +20,7 @@ type Predictor struct {
 	// variants are the model under laws refitted to resampled services; the first is the fit itself
 	variants []*pipeline.Model
 	frozen   bool
+	programs *sim.Programs // that the variants compile to
 }
 
 // PredictorOptions say how a predictor is made. The zero value fits the contention law.
@@ -54,7 +56,9 @@ func NewPredictor(traces []*trace.Trace, opts PredictorOptions) (*Predictor, err
 	if err := (&Options{Durations: opts.Durations}).Validate(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	p := &Predictor{traces: traces, frozen: opts.Durations == DurationsRecorded}
+	p := &Predictor{
+		traces: traces, frozen: opts.Durations == DurationsRecorded, programs: new(sim.Programs),
+	}
 	if p.frozen && len(traces) > 1 {
 		return nil, fmt.Errorf("replay: durations %s keep each partition's own times: "+
 			"give one trace, not %d", DurationsRecorded, len(traces))
@@ -92,7 +96,22 @@ func NewPredictor(traces []*trace.Trace, opts PredictorOptions) (*Predictor, err
 // FromModel is a predictor of a model that no trace was fitted for, such as a named one. Nothing is
 // known of its support.
 func FromModel(m *pipeline.Model) *Predictor {
-	return &Predictor{variants: []*pipeline.Model{m}}
+	return &Predictor{variants: []*pipeline.Model{m}, programs: new(sim.Programs)}
+}
+
+// Changed is the predictor of the program after a change, such as an optimisation: what
+// Question.Change does, once for many questions. The error is the change's.
+func (p *Predictor) Changed(change func(*pipeline.Model) error) (*Predictor, error) {
+	out := *p
+	out.variants, out.programs = nil, new(sim.Programs)
+	for _, v := range p.variants {
+		m := *v
+		if err := change(&m); err != nil {
+			return nil, err
+		}
+		out.variants = append(out.variants, &m)
+	}
+	return &out, nil
 }
 
 // Model is a copy of the model under the recorded settings of the first trace: the fit itself.

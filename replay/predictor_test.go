@@ -200,3 +200,29 @@ func TestPredictorRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A changed predictor says what each question with the change would.
+func TestChangedPredictor(t *testing.T) {
+	p := predictor(t, source(t, nil))
+	twice := func(m *pipeline.Model) error {
+		m.Policy.Devices *= 2
+		return nil
+	}
+	changed, err := p.Changed(twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []map[string]string{nil, {"partition_workers": "3"}} {
+		q := replay.Question{Draws: 10, Seed: 1, Set: set, MemoryLimit: 100 << 20}
+		got := asJSON(t, answer(t, changed, q))
+		same := asJSON(t, answer(t, p, q))
+		q.Change = twice
+		if want := asJSON(t, answer(t, p, q)); got != want || got == same {
+			t.Errorf("changed once:\n%s\nwith each question:\n%s\nunchanged:\n%s", got, want, same)
+		}
+	}
+	broken := errors.New("broken")
+	if _, err := p.Changed(func(*pipeline.Model) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}

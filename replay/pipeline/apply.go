@@ -73,7 +73,8 @@ func OwnSettings() []setting.Setting {
 
 // Apply returns a copy of m with settings overridden, and those that follow from them. Names are
 // those of tracer/setting and OwnSettings; an unknown one, one that replay cannot vary, one that the
-// model fixes, and a set that contradicts itself or the model are refused with the reason.
+// model fixes, and a set that contradicts itself or the model are refused with the reason. What no
+// setting changes is not validated again: m is valid.
 func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	out := *m
 	errs := make([]error, 0, len(overrides))
@@ -85,7 +86,7 @@ func (m *Model) Apply(overrides map[string]string) (*Model, error) {
 	}
 	out.follow(overrides)
 	out.Jobs = out.arriving()
-	if err := out.Validate(); err != nil {
+	if err := out.ValidateSettings(); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -289,3 +289,31 @@ func TestRecordedArrivalsGoOn(t *testing.T) {
 		t.Errorf("%d jobs arrive at once, of %d", len(out.Jobs), out.Policy.Jobs)
 	}
 }
+
+// What settings can do wrong is found without another look at the rest of the model, and said in the
+// same words.
+func TestSettingsAreValidatedAlone(t *testing.T) {
+	for name, change := range map[string]func(*pipeline.Model){
+		"policy":  func(m *pipeline.Model) { m.Policy.GPUWorkers = 0 },
+		"budget":  func(m *pipeline.Model) { m.Policy.ByteBudget = 1 << 20 },
+		"batch":   func(m *pipeline.Model) { m.Batch.Size = -1 },
+		"handoff": func(m *pipeline.Model) { m.Admission.Handoff = 2 },
+		"pacer":   func(m *pipeline.Model) { m.Pacer.Target = -1 },
+		"arrival": func(m *pipeline.Model) { m.Arrivals.IntervalNS = 5 },
+		"submit":  func(m *pipeline.Model) { m.Jobs = []pipeline.Job{{SubmitNS: -1}} },
+		"scope": func(m *pipeline.Model) {
+			m.Machine.LockScope, m.Policy.SplitProving = pipeline.LockWorker, true
+		},
+		"cached": func(m *pipeline.Model) {
+			m.Cached = []pipeline.Cached{{Class: "srs", Space: "host", Bytes: 1 << 30, Budgeted: true}}
+			m.Policy.ByteBudget = 1 << 29
+		},
+	} {
+		m := pipeline.Example()
+		change(m)
+		all, settings := m.Validate(), m.ValidateSettings()
+		if all == nil || settings == nil || all.Error() != settings.Error() {
+			t.Errorf("%s: settings alone: %v, all: %v", name, settings, all)
+		}
+	}
+}

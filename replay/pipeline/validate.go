@@ -18,16 +18,38 @@ const (
 )
 
 // Validate reports every violation of the model at once.
-func (m *Model) Validate() error {
-	// Names took half of a question's time, and a model is hardly ever bad: they are made for those.
+func (m *Model) Validate() error { return violations(func(v *checker) { v.model(m) }) }
+
+// ValidateSettings is Validate for a model that was valid before some of its settings were changed:
+// it looks at those alone, and at what they may contradict.
+func (m *Model) ValidateSettings() error { return violations(func(v *checker) { v.settings(m) }) }
+
+// violations are what check finds. Names took half of a question's time, and a model is hardly ever
+// bad: they are made for those.
+func violations(check func(*checker)) error {
 	quick := &checker{}
-	quick.model(m)
+	check(quick)
 	if !quick.failed {
 		return nil
 	}
 	v := &checker{named: true}
-	v.model(m)
+	check(v)
 	return errors.Join(v.errs...)
+}
+
+// settings is the part of model that settings change: policy, flow and the jobs' arrivals.
+func (v *checker) settings(m *Model) {
+	v.stages = make(map[string]bool, len(m.Stages))
+	for i := range m.Stages {
+		v.stages[m.Stages[i].Name] = true
+	}
+	v.policy(&m.Policy)
+	v.flow(m)
+	v.shared(m)
+	v.budgetFits(m)
+	for i := range m.Jobs {
+		v.number(v.numbered("job", i)+" submit_ns", m.Jobs[i].SubmitNS, 0, maxTime)
+	}
 }
 
 func (v *checker) model(m *Model) {

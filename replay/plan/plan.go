@@ -69,8 +69,8 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Run asks p about every combination. The error is of the options, or of a reading; a combination
-// that the model refuses is a row of the result.
+// Run asks p about every combination. The error is of the options, of their change, or of a
+// reading; a combination that the model refuses is a row of the result.
 func Run(ctx context.Context, p *replay.Predictor, opts Options) (*Result, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -84,6 +84,11 @@ func Run(ctx context.Context, p *replay.Predictor, opts Options) (*Result, error
 	})
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if opts.Change != nil {
+		if p, err = p.Changed(opts.Change); err != nil {
+			return nil, fmt.Errorf("plan: %w", err)
+		}
 	}
 	s := &sweep{predictor: p, opts: opts, rows: make([]Row, len(grid)), grid: grid}
 	if err := s.run(ctx); err != nil {
@@ -169,8 +174,7 @@ func (s *sweep) question(set map[string]string, jobs int64) replay.Question {
 		all["jobs"] = fmt.Sprint(jobs)
 	}
 	return replay.Question{
-		Set: all, Change: s.opts.Change, Draws: s.opts.Draws, Seed: s.opts.Seed,
-		MemoryLimit: s.opts.Limit, Workers: 1,
+		Set: all, Draws: s.opts.Draws, Seed: s.opts.Seed, MemoryLimit: s.opts.Limit, Workers: 1,
 	}
 }
 

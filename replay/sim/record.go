@@ -16,7 +16,7 @@ func Record(m *pipeline.Model, d Draw) (*trace.Data, Stats, error) {
 	if err := recordable(m); err != nil {
 		return nil, Stats{}, err
 	}
-	s, err := newSimulator(m, withEvents)
+	s, err := new(Programs).simulator(m, withEvents)
 	if err != nil {
 		return nil, Stats{}, err
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -122,18 +121,11 @@ type Draw struct {
 
 // New compiles m. The model must not be changed while the simulator is in use.
 func New(m *pipeline.Model) (*Simulator, error) {
-	return newSimulator(m, forStats)
+	return new(Programs).New(m)
 }
 
-func newSimulator(m *pipeline.Model, d detail) (*Simulator, error) {
-	if err := m.Validate(); err != nil {
-		return nil, fmt.Errorf("compile model: %w", err)
-	}
-	p := compile(m, d)
-	if len(p.steps) > maxSteps {
-		return nil, fmt.Errorf("compile model: %d steps are more than the %d one simulation holds",
-			len(p.steps), maxSteps)
-	}
+// newSimulator runs p under the policy of m.
+func newSimulator(m *pipeline.Model, p *program) *Simulator {
 	s := &Simulator{
 		prog: p, steps: p.steps, policy: m.Policy, channelCap: int64(m.Policy.ChannelCapacity),
 		pooled: m.Memory.ScratchPool,
@@ -149,7 +141,7 @@ func newSimulator(m *pipeline.Model, d detail) (*Simulator, error) {
 	s.random = rand.New(&s.rng)
 	s.makeQueues(m)
 	s.makeFlow(m)
-	return s, nil
+	return s
 }
 
 // Entities after the workers: the timers of pacer and batch collector, and Memory.Later. The

@@ -37,7 +37,7 @@ func TestStagesAreThoseOfTheTrace(t *testing.T) {
 	compared := 0
 	everyPolicy(t, 150, func(t rapid.TB, m *pipeline.Model) {
 		d := sim.Draw{Seed: 7, Bootstrap: true}
-		got, err := sim.Stages(m, d)
+		got, err := new(sim.Programs).Stages(m, d)
 		data, _, wantErr := sim.Record(m, d)
 		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("stages: %v, trace: %v", err, wantErr)
