@@ -44,7 +44,7 @@ func (s *Simulator) arriveStep(op opcode, e *entity, id int32) bool {
 // timer continues id at the time at.
 func (s *Simulator) timer(at float64, id int32) {
 	s.seq++
-	s.timers.push(timer{at, s.seq, id})
+	s.timers.push(newTimer(at, s.seq, id))
 }
 
 // collect puts a job into the batch. The job that fills it goes on with the others.

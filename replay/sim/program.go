@@ -60,9 +60,11 @@ const (
 type step struct {
 	op    opcode
 	class uint8   // of opWork: 0 is plain time, else the service class
+	gains bool    // of opWork: its change of memory may make a peak
 	arg   int32   // index of the stage (opBegin, opEnd) or of the change (opMemory)
 	work  float64 // of opWork, ns alone on the machine
-	// of opMemory: changes of live bytes, and of resident bytes apart for cpu_scratch
+	// of opMemory, and of opWork before it takes its time: changes of live bytes, and of resident bytes
+	// apart for cpu_scratch
 	live, resident, scratch int64
 }
 
@@ -163,10 +165,21 @@ func (p *program) compileWorkers() {
 func (p *program) here() int32 { return int32(len(p.steps)) }
 func (p *program) add(s step)  { p.steps = append(p.steps, s) }
 
+// work adds time that passes. A memory step right before becomes part of it, which spares a step of
+// the two commonest kinds; not where it is an event of its own or counts for several jobs.
 func (p *program) work(class uint8, ns float64) {
-	if ns > 0 {
-		p.add(step{op: opWork, class: class, work: ns})
+	if ns <= 0 {
+		return
 	}
+	n := len(p.steps)
+	apart := p.detail == withEvents || p.model.Batch.Merge || n == 0
+	if apart || p.steps[n-1].op != opMemory && p.steps[n-1].op != opFree {
+		p.add(step{op: opWork, class: class, work: ns})
+		return
+	}
+	last := &p.steps[n-1]
+	last.gains = last.op == opMemory
+	last.op, last.class, last.work = opWork, class, ns
 }
 
 // compileStages gives each distinct contention law a service class.

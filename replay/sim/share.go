@@ -70,6 +70,7 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 	}
 	for i := range s.classes {
 		c := &s.classes[i]
+		c.ends = newTimerHeap(0)
 		if c.parallelism > 0 {
 			c.fast, c.slow = c.weight/c.parallelism, c.parallelism/c.weight
 		}
@@ -91,41 +92,38 @@ func newShares(m *pipeline.Machine, classes []class) shares {
 func (s *shares) reset() {
 	for i := range s.classes {
 		c := &s.classes[i]
-		c.n, c.clock, c.rate, c.first, c.ends = 0, 0, 0, math.Inf(1), c.ends[:0]
+		c.n, c.clock, c.rate, c.first = 0, 0, 0, math.Inf(1)
+		c.ends.reset()
 		s.at[i] = never
 	}
 	s.since, s.stale, s.key, s.total = 0, false, 0, 0
 }
 
-// begin adds a service with t.key ns of work to class i.
+// begin adds a service with t.at() ns of work to class i.
 func (s *shares) begin(i uint8, t timer, now float64) {
 	c := &s.classes[i]
 	if c.n == 0 {
 		c.clock, c.rate = 0, 0
 	}
-	t.key += c.clock + (now-s.since)*c.rate
-	c.ends.push(t)
-	c.first = c.ends[0].key
+	c.ends.push(t.after(c.clock + (now-s.since)*c.rate))
+	c.first = c.ends.first()
 	c.n++
 	s.key += 1 << (8 * i)
 	s.total++
 	s.stale = true
 }
 
-// replace puts a service with t.key ns of work in place of the one that ends in class i. The rates
+// replace puts a service with t.at() ns of work in place of the one that ends in class i. The rates
 // stay.
 func (s *shares) replace(i uint8, t timer, now float64) {
 	c := &s.classes[i]
-	t.key += c.clock + (now-s.since)*c.rate
-	sink(c.ends, t)
-	c.first = c.ends[0].key
+	c.ends.replace(t.after(c.clock + (now-s.since)*c.rate))
+	c.first = c.ends.first()
 	s.at[i] = math.Float64bits(s.since + (c.first-c.clock)*c.inverse)
 }
 
 // next is when the first service ends and in which class, the rates being settled; -1 for none
-// before
-// that time. Times are not negative, so they compare as their bits do, for which there are moves
-// without a branch.
+// before that time. Times are not negative, so they compare as their bits do.
 func (s *shares) next(before float64) (at float64, which int) {
 	least, which := math.Float64bits(before), -1
 	for i, t := range s.at {
@@ -137,16 +135,13 @@ func (s *shares) next(before float64) (at float64, which int) {
 }
 
 // ending is the service that ends next in class i.
-func (s *shares) ending(i int) int32 { return s.classes[i].ends[0].id }
+func (s *shares) ending(i int) int32 { return s.classes[i].ends.entity() }
 
 // end removes it.
 func (s *shares) end(i int) {
 	c := &s.classes[i]
 	c.ends.pop()
-	c.first = math.Inf(1)
-	if len(c.ends) > 0 {
-		c.first = c.ends[0].key
-	}
+	c.first = c.ends.first()
 	c.n--
 	s.key -= 1 << (8 * i)
 	s.total--
@@ -160,10 +155,10 @@ func (s *shares) settle(now float64) {
 	if !known {
 		s.compute(slot)
 	}
-	n := len(s.classes)
-	passed, speeds, at := now-s.since, s.known[slot*n:][:n], s.at[:n]
-	for i := range s.classes {
-		c, v := &s.classes[i], &speeds[i]
+	passed, classes, n := now-s.since, s.classes, len(s.classes)
+	speeds, at := s.known[slot*n:][:n], s.at[:n]
+	for i := range classes {
+		c, v := &classes[i], &speeds[i]
 		c.clock += passed * c.rate
 		c.rate, c.inverse = v.rate, v.inverse
 		at[i] = math.Float64bits(now + (c.first-c.clock)*v.inverse)

@@ -136,7 +136,7 @@ func newSimulator(m *pipeline.Model, p *program) *Simulator {
 	s.shares = newShares(&m.Machine, p.classes)
 	s.ents = make([]entity, s.extra(extras)+s.nJobs*int32(len(p.loads)))
 	s.ready = make([]int32, 0, len(s.ents))
-	s.timers = make(timerHeap, 0, len(s.ents))
+	s.timers = newTimerHeap(len(s.ents))
 	s.pool = make([]int32, len(m.Partitions))
 	s.random = rand.New(&s.rng)
 	s.makeQueues(m)
@@ -183,11 +183,7 @@ func (s *Simulator) makeQueues(m *pipeline.Model) {
 func (s *Simulator) Run(d Draw) (Stats, error) {
 	s.reset(d)
 	s.start()
-	if len(s.shares.classes) == 0 {
-		s.loopPlain()
-	} else {
-		s.loopShared()
-	}
+	s.loop()
 	s.stats.FinalLiveBytes = s.levels.live
 	s.nameStarved()
 	if s.stats.JobsDone != int64(s.nJobs) {
@@ -196,50 +192,35 @@ func (s *Simulator) Run(d Draw) (Stats, error) {
 	return s.stats, nil
 }
 
-// loopPlain is the engine where nothing contends.
-func (s *Simulator) loopPlain() {
-	for len(s.timers) > 0 {
-		s.now = s.timers[0].key
-		s.event(0, s.timers[0].id)
-	}
-}
-
-// loopShared is the engine with processor sharing: the next event is the earliest of the plain
-// timers and of the classes.
-func (s *Simulator) loopShared() {
+// loop goes from event to event: the next one is the earliest of the plain timers and of the classes.
+// It continues the entity whose step has ended, and whom that wakes.
+func (s *Simulator) loop() {
 	for {
-		before := math.Inf(1)
-		if len(s.timers) > 0 {
-			before = s.timers[0].key
-		}
 		if s.shares.stale {
 			s.shares.settle(s.now)
 		}
-		at, class := s.shares.next(before)
+		at, class := s.shares.next(s.timers.first())
 		if at > math.MaxFloat64 {
 			return
 		}
-		s.now = max(at, s.now)
+		if at > s.now {
+			s.now = at
+		}
 		id := int32(0)
 		if class < 0 {
-			id = s.timers[0].id
+			id = s.timers.entity()
 		} else {
 			id = s.shares.ending(class)
 		}
-		s.event(class+1, id)
-	}
-}
-
-// event continues entity id, whose step in a class (0: plain time) has ended, and whom it wakes.
-func (s *Simulator) event(class int, id int32) {
-	s.stats.Events++
-	s.ended = class
-	s.run(id)
-	if s.ended != nothing {
-		s.finish()
-	}
-	if len(s.ready) > 0 {
-		s.drain()
+		s.stats.Events++
+		s.ended = class + 1
+		s.run(id)
+		if s.ended != nothing {
+			s.finish()
+		}
+		if len(s.ready) > 0 {
+			s.drain()
+		}
 	}
 }
 
@@ -259,7 +240,7 @@ func (s *Simulator) reset(d Draw) {
 	s.resetFlow()
 	s.open = false
 	s.now, s.seq, s.working, s.onWorkers, s.ended = 0, 0, 0, 0, nothing
-	s.timers = s.timers[:0]
+	s.timers.reset()
 	s.shares.reset()
 	s.ready, s.head = s.ready[:0], 0
 	for _, g := range []*gate{&s.jobs, &s.permits, &s.budget, &s.finalisers} {

@@ -15,10 +15,24 @@ func (s *Simulator) run(id int32) {
 		e.pc++
 		switch st.op {
 		case opWork:
+			s.free(st) // mostly of nothing: adding that costs less than asking
+			if st.gains {
+				s.peaks()
+			}
 			if st.class == 0 && s.alone() && s.ahead(s.now+st.work*e.scale) {
 				continue
 			}
-			s.spend(st, e, id)
+			s.seq++
+			t := newTimer(st.work*e.scale, s.seq, id)
+			switch {
+			case st.class == 0:
+				s.pass(t.after(s.now))
+			case s.ended == int(st.class):
+				s.ended = nothing
+				s.shares.replace(st.class-1, t, s.now)
+			default:
+				s.shares.begin(st.class-1, t, s.now)
+			}
 			return
 		case opMemory, opFree:
 			switch {
@@ -48,46 +62,32 @@ func (s *Simulator) ahead(key float64) bool {
 		s.finish()
 	}
 	horizon := s.timers.second()
-	if s.ended != 0 && len(s.timers) > 0 {
-		horizon = s.timers[0].key
+	if s.ended != 0 {
+		horizon = s.timers.first()
 	}
 	if key >= horizon {
 		return false
 	}
-	if len(s.shares.classes) > 0 {
-		if s.shares.stale {
-			s.shares.settle(s.now)
-		}
-		if _, which := s.shares.next(key); which >= 0 {
-			return false
-		}
+	if s.shares.stale {
+		s.shares.settle(s.now)
+	}
+	if _, which := s.shares.next(key); which >= 0 {
+		return false
 	}
 	s.stats.Events++
 	s.now = key
 	return true
 }
 
-// spend lets time pass for an entity. Often it just ended a step of the same kind: then the new one
-// takes the old one's place in the heap.
-func (s *Simulator) spend(st *step, e *entity, id int32) {
-	s.seq++
-	t := timer{st.work * e.scale, s.seq, id}
-	replace := s.ended == int(st.class)
-	if replace {
-		s.ended = nothing
-	}
-	switch {
-	case st.class != 0 && replace:
-		s.shares.replace(st.class-1, t, s.now)
-	case st.class != 0:
-		s.shares.begin(st.class-1, t, s.now)
-	case replace:
-		t.key += s.now
-		sink(s.timers, t)
-	default:
-		t.key += s.now
+// pass lets plain time pass for an entity. Often it just ended a step of the same kind: then the new
+// one takes the old one's place in the heap.
+func (s *Simulator) pass(t timer) {
+	if s.ended != 0 {
 		s.timers.push(t)
+		return
 	}
+	s.ended = nothing
+	s.timers.replace(t)
 }
 
 // nothing is Simulator.ended between events.
