@@ -90,7 +90,8 @@ type StageSupport struct {
 	Stage string `json:"stage"`
 	// most that the prediction has
 	Concurrency float64 `json:"concurrency_services"`
-	// least and most that MinServices recorded services saw; null where there are fewer services
+	// least and most that MinServices recorded services saw, the middle where there are fewer than twice
+	// as many; null where there are fewer services
 	SeenLow  *float64 `json:"seen_low_services"`
 	SeenHigh *float64 `json:"seen_high_services"`
 	Seen     int64    `json:"seen_services"` // recorded services of the stage

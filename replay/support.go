@@ -87,13 +87,8 @@ func (a *answer) support() (Support, error) {
 	now, seen := fit.Concurrency(spans), a.fit.Report.Concurrency
 	for _, stage := range slices.Sorted(maps.Keys(now)) {
 		s := StageSupport{Stage: stage, Concurrency: atMost(now[stage], busy)}
-		if n := len(seen[stage]); n > 0 {
-			s.Seen = int64(n)
-			if n >= MinServices {
-				low, high := seen[stage][MinServices-1], seen[stage][n-MinServices]
-				s.SeenLow, s.SeenHigh = &low, &high
-			}
-		}
+		s.Seen = int64(len(seen[stage]))
+		s.SeenLow, s.SeenHigh = seenBy(seen[stage])
 		out.Stages = append(out.Stages, s)
 		if why := s.outside(); why != "" {
 			out.Reasons = append(out.Reasons, why)
@@ -106,6 +101,20 @@ func (a *answer) support() (Support, error) {
 		out.Verdict = SupportOutside
 	}
 	return out, nil
+}
+
+// seenBy is between which concurrencies a stage is supported by what its services saw, ascending:
+// MinServices of them saw at most low, as many at least high. Fewer than twice as many cannot lie on
+// both sides; then it is their middle that all of them bracket. Both are nil where there are fewer
+// than MinServices.
+func seenBy(services []float64) (low, high *float64) {
+	n := len(services)
+	if n < MinServices {
+		return nil, nil
+	}
+	least := services[min(MinServices-1, (n-1)/2)]
+	most := services[max(n-MinServices, n/2)]
+	return &least, &most
 }
 
 // tooFew says which stages have too few recorded services, "" where none has.
@@ -138,14 +147,17 @@ func (s *StageSupport) outside() string {
 	case s.Concurrency > MaxBeyond**s.SeenHigh:
 		return fmt.Sprintf("outside what the traces support: %.1f partitions in %s at once, %d "+
 			"recorded services saw at most %.1f; a recording with at least %.0f would support it",
-			s.Concurrency, s.Stage, MinServices, *s.SeenHigh, math.Ceil(s.Concurrency/MaxBeyond))
+			s.Concurrency, s.Stage, s.witnesses(), *s.SeenHigh, math.Ceil(s.Concurrency/MaxBeyond))
 	case s.Concurrency < *s.SeenLow/MaxBeyond:
 		return fmt.Sprintf("outside what the traces support: %.1f partitions in %s at once, %d "+
 			"recorded services saw at least %.1f; a recording with at most %.0f would support it",
-			s.Concurrency, s.Stage, MinServices, *s.SeenLow, math.Floor(s.Concurrency*MaxBeyond))
+			s.Concurrency, s.Stage, s.witnesses(), *s.SeenLow, math.Floor(s.Concurrency*MaxBeyond))
 	}
 	return ""
 }
+
+// witnesses is how many services saw at most SeenLow, and as many at least SeenHigh.
+func (s *StageSupport) witnesses() int64 { return min(MinServices, (s.Seen+1)/2) }
 
 // Words of Prediction.Verdict.
 const (

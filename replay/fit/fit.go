@@ -218,7 +218,7 @@ func (f *fitter) describe(h *history, l *law) {
 	spread := of.spread()
 	rep := &f.report
 	rep.Law, rep.CPUs, rep.Misfit = l.name(), l.cpus, l.misfit
-	rep.MisfitIndependent = s.misfit(h.prior(0))
+	rep.MisfitIndependent = s.misfit(h.prior(0, 0))
 	for i, law := range l.stages {
 		rep.Stages = append(rep.Stages, StageReport{
 			Name: law.Name, Services: s.services(i), Parallelism: law.Parallelism,

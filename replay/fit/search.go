@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"highwater/replay/pipeline"
@@ -147,69 +146,55 @@ func (s *search) misfit(l *law) float64 {
 const minWindows = 4
 
 // choose finds the simplest law that explains the recorded durations. It begins with what the spans
-// say of themselves (as many cores as they have threads) and moves one stage's parallelism or
-// weight, or how services slow each other down in memory, at a time while that pays.
+// say of themselves (as many cores as they have threads) and changes, as long as that pays, what
+// lowers the misfit most: one stage's parallelism and weight, or how services slow each other down
+// in memory. Of a stage that does not say its threads it is tried both that it uses all cores and
+// that it uses one: moves of one stage do not lead from one to the other where many such services
+// run at once.
 func (h *history) choose() *law {
 	s := &search{history: h, seen: h.seen}
-	return s.from(h.prior(h.cpus))
-}
-
-// borne is a law that the services bear as well: found by a random walk from the chosen one over
-// laws whose misfit to a resample of the services is not worse than chance allows. Where the
-// recordings cannot tell two laws apart, both are found.
-func (h *history) borne(from *law, seed uint64) *law {
-	rng := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	s := &search{history: h}
-	for range min(len(h.seen), maxResampled) {
-		s.seen = append(s.seen, h.seen[rng.IntN(len(h.seen))])
-	}
-	l := &law{cpus: from.cpus, stages: slices.Clone(from.stages)}
-	share := s.shares()
-	most := s.misfit(l) * (1 + 1/math.Sqrt(2*float64(len(s.seen))))
-	for range walkSteps {
-		i := rng.IntN(len(l.stages))
-		if share[i] < minShare {
-			continue
-		}
-		was := l.stages[i]
-		all := h.candidates(i, l.cpus)
-		l.stages[i] = all[rng.IntN(len(all))]
-		l.stages[i].Pressure, l.stages[i].Sensitivity = was.Pressure, was.Sensitivity
-		if was.Sensitivity > 0 {
-			l.stages[i].Pressure = l.stages[i].Parallelism
-		}
-		if s.misfit(l) > most {
-			l.stages[i] = was
-		}
-	}
-	return l
-}
-
-const (
-	maxResampled = 512 // services that a law is walked over
-	walkSteps    = 120
-)
-
-// from improves a law until nothing pays.
-func (s *search) from(best *law) *law {
-	best.misfit = s.misfit(best)
-	if best.cpus == 0 {
-		return best
-	}
-	share := s.shares()
-	for range 4 {
-		moved := false
-		for i := range best.stages {
-			if share[i] >= minShare {
-				moved = s.improve(best, i) || moved
-			}
-		}
-		if moved = s.press(best) || moved; !moved {
-			break
+	best := s.from(h.prior(h.cpus, h.cpus))
+	if slices.Contains(h.threads, 0) {
+		modest := s.from(h.prior(h.cpus, min(1, h.cpus)))
+		if modest.misfit < best.misfit*(1-enough(len(s.seen))) {
+			best = modest
 		}
 	}
 	return best
 }
+
+// prior is the law before any fitting: a stage uses its threads' cores, and unsaid where it does not
+// say.
+func (h *history) prior(cpus, unsaid float64) *law {
+	l := &law{cpus: cpus, stages: make([]pipeline.Stage, len(h.names))}
+	for i, name := range h.names {
+		p := min(h.threads[i], cpus)
+		if p == 0 {
+			p = unsaid
+		}
+		l.stages[i] = pipeline.Stage{Name: name, Parallelism: p, Weight: p}
+	}
+	return l
+}
+
+// from improves a law until nothing pays.
+func (s *search) from(l *law) *law {
+	l.misfit = s.misfit(l)
+	if l.cpus == 0 {
+		return l
+	}
+	for range maxMoves {
+		to := s.move(l)
+		if to == l {
+			break
+		}
+		l = to
+	}
+	return l
+}
+
+// maxMoves is how many times the search moves at most.
+const maxMoves = 24
 
 // minShare is the share of the recorded time below which a stage's law does not matter.
 const minShare = 0.002
@@ -227,20 +212,6 @@ func (s *search) shares() []float64 {
 	return out
 }
 
-// prior is the law before any fitting: a stage uses its threads' cores, and all of them where it
-// does not say.
-func (h *history) prior(cpus float64) *law {
-	l := &law{cpus: cpus, stages: make([]pipeline.Stage, len(h.names))}
-	for i, name := range h.names {
-		p := h.threads[i]
-		if p == 0 || p > cpus {
-			p = cpus
-		}
-		l.stages[i] = pipeline.Stage{Name: name, Parallelism: p, Weight: p}
-	}
-	return l
-}
-
 func (s *search) services(stage int) int {
 	n := 0
 	for i := range s.seen {
@@ -249,72 +220,4 @@ func (s *search) services(stage int) int {
 		}
 	}
 	return n
-}
-
-// improve moves stage i of the law to the best of its candidates, if that pays.
-func (s *search) improve(l *law, i int) bool {
-	was := l.stages[i]
-	bestStage, bestMisfit := was, l.misfit
-	for _, c := range s.candidates(i, l.cpus) {
-		c.Pressure, c.Sensitivity = was.Pressure, was.Sensitivity
-		l.stages[i] = c
-		if m := s.misfit(l); m < bestMisfit*(1-1e-9) {
-			bestStage, bestMisfit = c, m
-		}
-	}
-	l.stages[i] = was
-	if bestMisfit >= l.misfit*(1-enough(s.services(i))) {
-		return false
-	}
-	l.stages[i], l.misfit = bestStage, bestMisfit
-	return true
-}
-
-// candidates are the laws that stage i is tried with: 1 core up to all of its threads' in steps,
-// each with several weights; and none at all where a GPU could do the work instead.
-func (h *history) candidates(i int, cpus float64) []pipeline.Stage {
-	name, top := h.names[i], cpus
-	if h.threads[i] > 0 {
-		top = min(top, h.threads[i])
-	}
-	var out []pipeline.Stage
-	if h.gpu {
-		out = append(out, pipeline.Stage{Name: name})
-	}
-	step := max(0.25, (top-1)/8)
-	for p := 1.0; p <= top+1e-9; p += step {
-		for _, w := range []float64{0.25, 0.5, 0.75, 1, 1.5, 2, 4} {
-			out = append(out, pipeline.Stage{Name: name, Parallelism: p, Weight: p * w})
-		}
-	}
-	return out
-}
-
-// sensitivities are by how much one core's worth of other services slows a service in memory
-// (shared bandwidth and caches), besides its share of the cores.
-var sensitivities = []float64{0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5}
-
-// press tries how much services slow each other down in memory: all stages alike, each pressing
-// with the cores that it uses.
-func (s *search) press(l *law) bool {
-	was := slices.Clone(l.stages)
-	best, bestMisfit := was, l.misfit
-	for _, x := range sensitivities {
-		l.stages = slices.Clone(was)
-		for i := range l.stages {
-			l.stages[i].Pressure, l.stages[i].Sensitivity = 0, 0
-			if p := l.stages[i].Parallelism; p > 0 && x > 0 {
-				l.stages[i].Pressure, l.stages[i].Sensitivity = p, x
-			}
-		}
-		if m := s.misfit(l); m < bestMisfit*(1-1e-9) {
-			best, bestMisfit = l.stages, m
-		}
-	}
-	l.stages = was
-	if bestMisfit >= l.misfit*(1-enough(len(s.seen))) {
-		return false
-	}
-	l.stages, l.misfit = best, bestMisfit
-	return true
 }
