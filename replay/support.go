@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"highwater/replay/fit"
-	"highwater/replay/sim"
 )
 
 // Bounds of the identity, beyond which a prediction carries a warning.
@@ -79,7 +78,7 @@ func (a *answer) support() (Support, error) {
 	if a.fit == nil || a.frozen {
 		return out, nil
 	}
-	spans, err := sim.Stages(a.middle())
+	spans, err := a.programs.Stages(a.middle())
 	if err != nil {
 		return out, err
 	}

@@ -11,9 +11,6 @@ type stageLog struct {
 	open  []int // by entity: index of the span it is in
 }
 
-// Stages is that of Programs, for one model.
-func Stages(m *pipeline.Model, d Draw) ([]trace.Span, error) { return new(Programs).Stages(m, d) }
-
 // Stages simulates m once and returns the closed spans of its stages with Kind, Stage, Job, BeginNS
 // and EndNS alone: the same as Record's, of the same draw, at a small part of its cost. The errors
 // are those of Record.
