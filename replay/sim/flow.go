@@ -154,7 +154,7 @@ func (s *Simulator) deliver() int32 {
 }
 
 // idle lets a GPU worker wait for an item.
-func (s *Simulator) idle(e *entity, _ int32) {
+func (s *Simulator) idle(e *entity) {
 	e.state = stateItem
 	s.receivers.push(e.worker)
 	s.move(-1)

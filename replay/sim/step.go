@@ -13,49 +13,38 @@ func (s *Simulator) run(id int32) {
 	for {
 		st := &s.steps[e.pc]
 		e.pc++
-		switch st.op {
-		case opWork:
-			s.free(st) // mostly of nothing: adding that costs less than asking
-			if st.gains {
-				s.peaks()
-			}
-			if st.class == 0 && s.alone() && s.ahead(s.now+st.work*e.scale) {
+		if st.op != opWork {
+			if s.control(st, e, id) {
 				continue
 			}
-			s.seq++
-			t := newTimer(st.work*e.scale, s.seq, id)
-			switch {
-			case st.class == 0:
-				s.pass(t.after(s.now))
-			case s.ended == int(st.class):
-				s.ended = nothing
-				s.shares.replace(st.class-1, t, s.now)
-			default:
-				s.shares.begin(st.class-1, t, s.now)
-			}
 			return
-		case opMemory, opFree:
-			switch {
-			case e.mult > 1 && id < s.nParts:
-				s.memoryTimes(st, e, id)
-			case st.op == opFree:
-				s.free(st)
-			default:
-				s.memory(st, e, id)
-			}
-		default:
-			if !s.control(st, e, id) {
-				return
-			}
 		}
+		s.free(st) // mostly of nothing: adding that costs less than asking
+		if st.gains {
+			s.peaks()
+		}
+		if st.class == 0 && s.alone() && s.ahead(s.now+st.work*e.scale) {
+			continue
+		}
+		s.seq++
+		t := newTimer(st.work*e.scale, s.seq, id)
+		switch {
+		case st.class == 0:
+			s.pass(t.after(s.now))
+		case s.ended == int(st.class):
+			s.ended = nothing
+			s.shares.replace(st.class-1, t, s.now)
+		default:
+			s.shares.begin(st.class-1, t, s.now)
+		}
+		return
 	}
 }
 
 // alone says that nobody else has anything to do at this instant.
 func (s *Simulator) alone() bool { return s.open && s.head == len(s.ready) }
 
-// ahead lets plain time pass at once, where nothing else happens before key: most gaps are so
-// short.
+// ahead lets plain time pass at once, where nothing else happens before key: most gaps are so short.
 // It spares them the heap. Equal times are left to the heap, which keeps their order.
 func (s *Simulator) ahead(key float64) bool {
 	if s.ended > 0 {
@@ -104,6 +93,18 @@ func (s *Simulator) finish() {
 		s.shares.end(s.ended - 1)
 	}
 	s.ended = nothing
+}
+
+// change applies a buffer event, for each of the jobs that a partition stands for.
+func (s *Simulator) change(st *step, e *entity, id int32) {
+	switch {
+	case e.mult > 1 && id < s.nParts:
+		s.memoryTimes(st, e, id)
+	case st.op == opFree:
+		s.free(st)
+	default:
+		s.memory(st, e, id)
+	}
 }
 
 // memory applies a buffer event to the sums and their peaks.
@@ -166,6 +167,8 @@ func (s *Simulator) checkLimit() {
 // must wait or is over.
 func (s *Simulator) control(st *step, e *entity, id int32) bool {
 	switch st.op {
+	case opMemory, opFree:
+		s.change(st, e, id)
 	case opBegin:
 		s.beginStage(st, e, id)
 	case opPool:
@@ -198,6 +201,12 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 		return s.askFinaliser(e, id)
 	case opFreed:
 		s.freed(e, id)
+	case opPartEnd:
+		s.partitionOver(e)
+		return false
+	case opIdle:
+		s.idle(e)
+		return false
 	default:
 		return s.lifeStep(st, e, id)
 	}
@@ -207,16 +216,12 @@ func (s *Simulator) control(st *step, e *entity, id int32) bool {
 // lifeStep does the steps of jobs and workers, and ends.
 func (s *Simulator) lifeStep(st *step, e *entity, id int32) bool {
 	switch st.op {
-	case opPartEnd:
-		s.partitionOver(e)
 	case opSubmit:
 		return s.askJob(e, id)
 	case opDispatch:
 		s.dispatch(e)
 	case opJobEnd:
 		s.jobOver(e)
-	case opIdle:
-		s.idle(e, id)
 	case opLater:
 		s.memory(st, e, id)
 		return true
