@@ -144,6 +144,14 @@ private:
         int64_t ns;
     };
 
+    // The last event recorded on a stream, while nothing has been put there behind it.
+    struct tip {
+        rt::event* event = nullptr;
+        int64_t since_ns = 0;
+    };
+
+    tip& tip_of(const rt::stream* on) { return tips_[on == copies_]; }
+    void busy(const rt::stream* on) { tip_of(on) = {}; } // something is put there
     rt::event* take_event(rt::stream* on);
     void add_mark(uint16_t kind, const open& span, rt::stream* on, uint64_t bytes, uint64_t arg);
     template <class F> void copy(const char* name, rt::stream* on, uint64_t bytes, F enqueue);
@@ -162,6 +170,7 @@ private:
     uint64_t held_ = 0, peak_ = 0;
     std::vector<rt::event*> events_; // all of the lane's; the first used_ are on their way
     size_t used_ = 0;
+    tip tips_[2];
     std::vector<mark> marks_;
     std::vector<stamped> stamps_;
     std::vector<open> ops_, kernels_;

@@ -148,8 +148,8 @@ hw_msm_options way(uint32_t path, uint32_t window_bits, uint64_t scratch) {
 // that add to themselves and to nothing.
 template <class G> void sweep(uint64_t seed, size_t n) {
     sums<G> some(seed, {1, n / 16 + 1, n}, 256 * mib);
-    some.only({way(HW_MSM_AUTO, 0, 0), way(HW_MSM_XYZZ, 8, 0), way(HW_MSM_AFFINE, 7, 0),
-               way(HW_MSM_AFFINE, 10, 32 * mib)});
+    some.only({way(HW_MSM_AUTO, 0, 0), way(HW_MSM_XYZZ, 11, 0), way(HW_MSM_AFFINE, 7, 0),
+               way(HW_MSM_AFFINE, 12, 32 * mib)});
     some.run(random_logs, uniform);
     some.run(special_logs, mixed);
     some.only({way(HW_MSM_AUTO, 0, 0), way(HW_MSM_AFFINE, 14, 0)});

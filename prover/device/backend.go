@@ -28,6 +28,7 @@ type proving struct {
 	context *Context
 	key     *srs
 	drain   *drain // nil without recording
+	slot    slot
 }
 
 // NewBackend opens the devices, takes their memory and puts the key on each. The key must outlive
@@ -49,13 +50,13 @@ func (b *Backend) open(number int, rec *tracer.Recorder) (*proving, error) {
 	c := b.options.Context
 	c.Device, c.NoEvents = number, rec == nil
 	if b.options.Pinned == PinnedPool {
-		c.PoolBytes = int64(max(b.options.Workers, 1)) * poolBytes(b.key.Queries())
+		c.PoolBytes = int64(max(b.options.Workers, 1)) * slotOf(b.key.Queries()).bytes()
 	}
 	ctx, err := b.lib.NewContext(c)
 	if err != nil {
 		return nil, err
 	}
-	p := &proving{number: number, context: ctx}
+	p := &proving{number: number, context: ctx, slot: slotOf(b.key.Queries())}
 	p.drain = startDrain(ctx, rec, int32(number), b.lib.Name, b.options.SampleHz)
 	if p.key, err = ctx.loadKey(b.key.Queries(), b.options.BG2); err != nil {
 		return nil, errors.Join(err, p.close())

@@ -129,7 +129,7 @@ func (r *rig) mustProve(t testing.TB, b groth16.Backend, device, partition int) 
 func TestProofBytes(t *testing.T) {
 	ways := []Options{
 		{Devices: 2, Pinned: PinnedPool, Workers: 2, BG2: true}, {Pinned: PinnedRegister}, {BG2: true},
-		{Context: Config{Lanes: 1, MSMScratchBytes: 1 << 20}},
+		{Context: Config{Lanes: 1, MSMScratchBytes: 6 << 20}}, // groups of windows at 2^10
 	}
 	checkProofs(t, "mimc", 10, ways)
 	checkProofs(t, "mimc", min(maxLog(12), 17), ways[:1])

@@ -3,7 +3,8 @@
 
     checkers.py sanitizer TOOL LOG            reports of compute-sanitizer by kernel: ours, sppark's NTT, others
     checkers.py coverage KERNELS RUN.csv      kernels of the library (cuobjdump), and which of them ran (ncu)
-    checkers.py starts NAME START.json CSV    a start's kernels: by our events, and by ncu where CSV has its raw page
+    checkers.py starts NAME START.json        a start's kernels by our events
+    checkers.py counters NAME CSV             launches by kernel, and what bounds each (ncu's raw page)
 """
 
 import collections
@@ -151,14 +152,18 @@ def bound(sm, memory, stall):
     return f"latency ({stall})" if stall else "latency"
 
 
-def by_ncu(name, rows, wall_ms):
+def counters(name, path):
+    rows = rows_of(path)
+    if not rows:
+        line(f"ncu {name}", "no counters: bounds unknown")
+        return
     kinds = collections.defaultdict(list)
     for r in rows:
         kinds[short(r["Kernel Name"])].append(r)
     unit = 1e6  # ncu's raw page gives nanoseconds
     spent = {k: sum(number(r, r"gpu__time_duration\.sum") or 0 for r in rs) / unit for k, rs in kinds.items()}
     total = sum(spent.values())
-    line(f"start {name}", "ncu", f"{len(rows)} launches of {len(kinds)} kernels, {total:.2f} ms together, one after another; the start took {wall_ms:.2f} ms")
+    line(f"ncu {name}", "all", f"{len(rows)} launches of {len(kinds)} kernels, {total:.2f} ms together")
     for kernel, ms in sorted(spent.items(), key=lambda x: -x[1])[:16]:
         longest = max(kinds[kernel], key=lambda r: number(r, r"gpu__time_duration\.sum") or 0)
         figures = {k: number(longest, p) for k, p in METRICS.items()}
@@ -169,10 +174,10 @@ def by_ncu(name, rows, wall_ms):
         registers = number(longest, r"launch__registers_per_thread")
         text += f"  registers {registers:.0f}" if registers is not None else ""
         why = bound(figures["SM"], figures["memory"], stall[0] if stall else None)
-        line(f"start {name}", kernel, f"{ms:.2f} ms  {100 * ms / total if total else 0:.1f} % of kernels  {len(kinds[kernel])} launches  {text}  bound by {why}")
+        line(f"ncu {name}", kernel, f"{ms:.2f} ms  {100 * ms / total if total else 0:.1f} % of kernels  {len(kinds[kernel])} launches  {text}  bound by {why}")
 
 
-def starts(name, path, table):
+def starts(name, path):
     for r in json.load(open(path))["results"]:
         if not r["name"].startswith("ProveStart/"):
             continue
@@ -180,13 +185,8 @@ def starts(name, path, table):
         shares = sorted(((k[len("kernel_"):-len("_ns")], v) for k, v in r.items() if k.startswith("kernel_")), key=lambda x: -x[1])
         text = "  ".join(f"{k} {v / 1e6:.2f} ms {100 * v / last:.1f} %" for k, v in shares)
         line(f"start {name}", "by events", f"median {median:.2f} ms, the last one {last / 1e6:.2f} ms: {text}")
-        rows = rows_of(table)
-        if rows:
-            by_ncu(name, rows, median)
-        else:
-            line(f"start {name}", "ncu", "no counters: shares by our own events above, bounds unknown")
 
 
 if __name__ == "__main__":
-    commands = {"sanitizer": sanitizer, "coverage": coverage, "starts": starts}
+    commands = {"sanitizer": sanitizer, "coverage": coverage, "starts": starts, "counters": counters}
     commands[sys.argv[1]](*sys.argv[2:])

@@ -77,6 +77,7 @@ if [ -n "${SMALL:-}" ]; then
 	partitions=${PARTITIONS:-3} sizes=6,8 test_log= sppark=() native_sppark=(--no-sppark) starts=2
 fi
 limited=(timeout -k 10 "${LIMIT:-120}")
+under=() # what start_bench runs its program under
 [ -z "${CPUS:-}" ] || taskset -cp "0-$((CPUS - 1))" $$ >/dev/null
 
 note() { printf '%s\t%s\t%s\n' "$@" | tee -a "$summary"; }
@@ -345,23 +346,39 @@ step_sanitize() { # [240] compute-sanitizer's memcheck, racecheck, initcheck ove
 	scripts/gpu/checkers.py coverage "$out/kernels.txt" "$out/kernels-run.csv" | told
 }
 
-step_ncu() { # [150] a start at 2^LOG by kernel: share of the time and what bounds it (ncu; without counters by our own events)
-	local ncu bench=("$work/bin/highwater-native-bench" --library "$HIGHWATER_NATIVE" --only prove --logs "$log" --memory pinned
-		--arena $((16 << 30)))
-	ncu=$(tool ncu)
-	[ -z "${SMALL:-}" ] || bench+=(--arena $((64 << 20)))
+step_ncu() { # [200] starts by kernel: shares of a whole one at 2^LOG by our own events, bounds by ncu
 	for scalars in dense label; do
-		"${limited[@]}" "${bench[@]}" --scalars $scalars --repeats $starts --json "$out/start-$scalars.json" >"$out/start.log" 2>&1 ||
+		start_bench "$log" $((16 << 30)) --scalars $scalars --repeats $starts --json "$out/start-$scalars.json" >"$out/start.log" 2>&1 ||
 			note ncu FAILED "$(tail -n 1 "$out/start.log")"
-		local csv=$out/ncu-$scalars.csv
-		rm -f "$csv"
-		[ -z "$ncu" ] || timeout -k 10 "${LIMIT:-120}" "$ncu" --clock-control none --cache-control none --profile-from-start off --csv --page raw --print-units base \
-			--section SpeedOfLight --section ComputeWorkloadAnalysis --section WarpStateStats --section LaunchStats --section Occupancy \
-			--log-file "$csv" "${bench[@]}" --scalars $scalars --repeats 1 --profile >"$out/ncu.log" 2>&1 ||
-			note ncu "no counters" "$(tail -n 2 "$out/ncu.log" | tr '\n' ' ')"
-		scripts/gpu/checkers.py starts $scalars "$out/start-$scalars.json" "$csv" | told
-		[ ! -e "$csv" ] || gzip -f "$csv"
+		scripts/gpu/checkers.py starts $scalars "$out/start-$scalars.json" | told
 	done
+	# A launch is run anew for each group of counters, the memory it may write put back each time: some seconds a launch with a
+	# large arena. So the first launches at 2^LOG (uploads, NTTs, the MSM h), and a whole start at the size below.
+	profile_start "$log" $((9 << 30)) "${LAUNCHES:-90}"
+	profile_start "$mid" $((4 << 30)) 400
+}
+
+# start_bench LOG ARENA ARGS...: starts of the native benchmark.
+start_bench() {
+	local size=$1 arena=$2
+	shift 2
+	[ -z "${SMALL:-}" ] || arena=$((64 << 20))
+	"${limited[@]}" "${under[@]}" "$work/bin/highwater-native-bench" --library "$HIGHWATER_NATIVE" --only prove --logs "$size" --memory pinned \
+		--arena "$arena" "$@"
+}
+
+# profile_start LOG ARENA LAUNCHES: counters of the first launches of a start, dense scalars.
+profile_start() {
+	local ncu under=() csv=$out/ncu-$1.csv
+	ncu=$(tool ncu)
+	[ -n "$ncu" ] || { note ncu FAILED "no ncu here"; return 0; }
+	rm -f "$csv"
+	under=("$ncu" --clock-control none --cache-control none --profile-from-start off --launch-count "$3" --csv --page raw --print-units base
+		--section SpeedOfLight --section ComputeWorkloadAnalysis --section WarpStateStats --section LaunchStats --log-file "$csv")
+	start_bench "$1" "$2" --scalars dense --repeats 1 --profile >"$out/ncu.log" 2>&1 ||
+		note ncu "stopped or refused" "$(tail -n 2 "$out/ncu.log" "$csv" 2>/dev/null | tr '\n' ' ')"
+	scripts/gpu/checkers.py counters "2^$1" "$csv" | told
+	[ ! -e "$csv" ] || gzip -f "$csv"
 }
 
 step_two() { # [45] mimc at 2^LOG on one device and on two, work spread over both; all CPUs
