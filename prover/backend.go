@@ -114,6 +114,12 @@ func (r *run) openBackend(ctx context.Context, key *groth16.Key) (groth16.Backen
 func (r *run) take(choice backendChoice) {
 	r.choice = choice
 	r.policy.devices = max(1, len(choice.infos))
+	r.policy.stageThreads = trace.Null
+	r.policy.startThreads = threads(r.settings.Int("backend_threads"))
+	if choice.library != nil { // a device's start is waited for by one thread
+		r.policy.stageThreads = int64(device.StageThreads(r.settings.Text("pinned")))
+		r.policy.startThreads = 1
+	}
 	r.result.Backend, r.result.BackendReason = choice.name, choice.why
 	r.result.InEffect["backend"] = choice.name
 	r.result.InEffect["devices"] = fmt.Sprint(r.policy.devices)

@@ -55,7 +55,7 @@ func (pl *pipeline) stageIn(p *partition, id int32) error {
 		return nil
 	}
 	p.work.handoff(p.owner(trace.StageStageIn, id))
-	spec := stageSpec{name: trace.StageStageIn, worker: id, threads: trace.Null, onDevice: true}
+	spec := stageSpec{name: trace.StageStageIn, worker: id, threads: pl.stageThreads, onDevice: true}
 	return pl.stage(p, spec, p.work.stageIn)
 }
 

@@ -31,7 +31,8 @@ type policy struct {
 	order            order
 	earlyFree        bool
 	splitProving     bool
-	startThreads     int64 // of prove_start and of b_g2: 0 in the settings is one a CPU
+	stageThreads     int64 // CPU threads of stage_in, prove_start and b_g2
+	startThreads     int64
 	bG2Threads       int64
 }
 
@@ -44,6 +45,7 @@ func policyOf(v *setting.Values) policy {
 		gpuWorkers: int(v.Int("gpu_workers")), devices: 1,
 		release: releasePoint(v.Text("permit_release")), order: order(v.Text("queue_order")),
 		earlyFree: v.Bool("early_free"), splitProving: v.Bool("split_proving"),
+		stageThreads: trace.Null,
 		startThreads: threads(v.Int("backend_threads")), bG2Threads: threads(v.Int("gpu_threads")),
 	}
 }

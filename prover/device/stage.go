@@ -4,7 +4,6 @@ package device
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 
 	"highwater/prover/groth16"
@@ -14,10 +13,7 @@ import (
 const (
 	scalarBytes = 32
 	poolPage    = 4096
-	// One thread copies at 10 GB/s on the machine measured, four at 35, which is near what the rest of
-	// the memory's bandwidth leaves beside synthesis.
-	stageThreads = 4
-	stageChunk   = 1 << 20
+	stageChunk  = 1 << 20
 )
 
 // vectorSizes are the bytes of a, b, c, w that a device reads.
@@ -104,7 +100,7 @@ func (p *proving) takeSlot(s *staged, opts groth16.StartOptions) error {
 
 // copyParallel copies with several threads.
 func copyParallel(to, from []byte) {
-	threads := min(stageThreads, runtime.GOMAXPROCS(0), len(from)/stageChunk+1)
+	threads := min(StageThreads(PinnedPool), len(from)/stageChunk+1)
 	var wait sync.WaitGroup
 	for t := range threads {
 		lo, hi := len(from)*t/threads, len(from)*(t+1)/threads

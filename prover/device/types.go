@@ -1,5 +1,19 @@
 package device
 
+import "runtime"
+
+// One thread copies at 10 GB/s on the machine measured, four at 35, which is near what the rest of
+// the memory's bandwidth leaves beside synthesis.
+const stageThreads = 4
+
+// StageThreads is how many CPU threads StageIn keeps busy under a setting of Options.Pinned.
+func StageThreads(pinned string) int {
+	if pinned == PinnedPool {
+		return min(stageThreads, runtime.GOMAXPROCS(0))
+	}
+	return 1
+}
+
 // Info describes a device.
 type Info struct {
 	Number          int
