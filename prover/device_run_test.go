@@ -60,7 +60,9 @@ func TestDeviceRun(t *testing.T) {
 			if r.ProofsSHA256 != want.ProofsSHA256 {
 				t.Errorf("proofs %s differ from the CPU's %s", r.ProofsSHA256, want.ProofsSHA256)
 			}
-			checkDeviceTrace(t, checkTrace(t, cfg.Dir), int(cfg.Settings.Int("devices")))
+			d := checkTrace(t, cfg.Dir)
+			checkDeviceTrace(t, d, int(cfg.Settings.Int("devices")))
+			checkHostThreads(t, d, device.StageThreads(cfg.Settings.Text("pinned")))
 		})
 	}
 }
@@ -89,6 +91,24 @@ func checkDeviceTrace(t *testing.T, d *trace.Data, devices int) {
 	}
 	if len(d.Manifest.Host.GPUs) != devices || d.Manifest.Versions["native"] == "" {
 		t.Errorf("manifest: GPUs %v, versions %v", d.Manifest.Host.GPUs, d.Manifest.Versions)
+	}
+}
+
+// checkHostThreads checks that stages say how many CPU threads they keep busy: one waits for a device.
+func checkHostThreads(t *testing.T, d *trace.Data, stageIn int) {
+	t.Helper()
+	want := map[string]int64{trace.StageStageIn: int64(stageIn), trace.StageProveStart: 1, trace.StageSynthesis: 1}
+	starts := 0
+	for _, s := range d.Spans {
+		if n, ok := want[s.Stage]; ok && s.Kind == trace.KindStage && s.Threads != n {
+			t.Errorf("%s: %d threads, want %d", s.Stage, s.Threads, n)
+		}
+		if s.Stage == trace.StageProveStart {
+			starts++
+		}
+	}
+	if starts == 0 {
+		t.Error("no start in the trace")
 	}
 }
 

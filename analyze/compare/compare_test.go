@@ -351,6 +351,42 @@ func TestBusyMachineIsSaid(t *testing.T) {
 	}
 }
 
+// TestSlowerCPUIsSaid: where the computation that is always the same took longer on one side, the
+// machine was slower, which no commit does.
+func TestSlowerCPUIsSaid(t *testing.T) {
+	at := func(ns float64) func(*shop) {
+		return func(s *shop) {
+			s.edit = func(e *shopEvents) {
+				from, to := e.d.Samples[0].TimeNS, e.d.Samples[len(e.d.Samples)-1].TimeNS
+				for i := range int64(40) {
+					e.d.Samples = append(e.d.Samples, trace.Sample{TimeNS: from + i*(to-from)/40,
+						Source: "main", Metric: "system.cpu.pace", Value: ns + float64(i%2)})
+				}
+				e.d.Manifest.Metrics = append(e.d.Manifest.Metrics,
+					trace.Metric{Name: "system.cpu.pace", Unit: "ns", Kind: "gauge"})
+			}
+		}
+	}
+	for _, c := range []struct {
+		base, next func(*shop)
+		want       string
+	}{
+		{at(9000), at(10000), "slower in the new side's runs: a computation that is always the same took 1.11"},
+		{at(10000), at(9000), "faster"},
+		{at(9000), at(9100), ""},
+		{at(9000), nil, ""},
+	} {
+		d := mustCompare(t, side(t, "base", 1, 3, c.base), side(t, "new", 11, 3, c.next), Options{})
+		said := strings.Join(d.Warnings, " ")
+		if c.want == "" && strings.Contains(said, "the CPU itself") || !strings.Contains(said, c.want) {
+			t.Errorf("warnings %q, want %q", said, c.want)
+		}
+		if d.Base.CPUPaceNS == nil || (d.New.CPUPaceNS == nil) != (c.next == nil) {
+			t.Errorf("pace %v and %v", d.Base.CPUPaceNS, d.New.CPUPaceNS)
+		}
+	}
+}
+
 // TestSmallClassIsNoVerdictOfOneRun: that a class of a hundredth of the peak doubles is chance,
 // where there is one run a side and no history; of a large class it is not.
 func TestSmallClassIsNoVerdictOfOneRun(t *testing.T) {

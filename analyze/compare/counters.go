@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"strings"
 
 	"highwater/tracer/probe"
@@ -80,6 +81,9 @@ func (o *counterObserver) finish(r *Run, jobSource string) {
 		subject := k.metric
 		if kind != sourceProcess && kind != "" {
 			subject = k.source + " " + k.metric
+		}
+		if k.metric == probe.Pace && x.count >= minPaces && x.sum > 0 && !math.IsInf(x.sum, 0) {
+			r.paceNS = x.sum / float64(x.count)
 		}
 		switch {
 		case o.kinds[k.metric] == probe.Counter && x.last >= x.first:

@@ -47,6 +47,9 @@ type Side struct {
 	Commits []string `json:"commits"` // several where its runs differ; "unknown" where not recorded
 	// proofs an hour, from the median proof interval
 	ThroughputPerHour *float64 `json:"throughput_per_hour"`
+	// CPU time of a computation that is always the same, median of the runs' means: the machine's own
+	// speed. Null where not every run sampled it.
+	CPUPaceNS *float64 `json:"cpu_pace_ns"`
 }
 
 // Row is one metric on both sides. Nil is not known.
@@ -117,12 +120,13 @@ func Compare(base, next []*Run, opts Options) (*Diff, error) {
 	d.Warnings = append(d.Warnings, repeatWarnings(base, next)...)
 	d.Warnings = append(d.Warnings, sourceWarnings(base, next)...)
 	d.Warnings = append(d.Warnings, busyWarnings(base, next)...)
+	d.Warnings = append(d.Warnings, paceWarnings(d.Base, d.New)...)
 	d.conclude(sameTraces(base, next), len(opts.Metrics) > 0)
 	return d, nil
 }
 
 func sideOf(runs []*Run) Side {
-	s := Side{Runs: len(runs), Traces: []string{}, Commits: []string{}}
+	s := Side{Runs: len(runs), Traces: []string{}, Commits: []string{}, CPUPaceNS: paceOf(runs)}
 	var intervals []float64
 	for _, r := range runs {
 		s.Traces = append(s.Traces, r.Name)

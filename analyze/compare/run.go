@@ -24,7 +24,8 @@ type Run struct {
 	stages  *stageTable
 	// sampled counters, so that one that is missing is known to be missing
 	counters  map[string]bool
-	sampledNS int64 // how long they were sampled
+	sampledNS int64   // how long they were sampled
+	paceNS    float64 // mean of probe.Pace; 0 where it is not known
 }
 
 // ReadRun reads t once, in memory bounded by what is alive and by the number of partitions.

@@ -18,7 +18,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 pack=.cache/gpu
 binaries=(highwater device.test libhighwater_native.so highwater_native_device_test highwater-native-bench)
 
-# In the order of what they are worth. Expected: about 430, 440 and 570 s; 100 s on two GPUs.
+# In the order of what they are worth. Expected: about 179, 308 and 538 s; 84 s on two GPUs.
 plan_first="machine smoke exact_msm exact_ntt exact_fields native exact_faults equal exact_rest soak"
 plan_second="machine smoke sppark label20 label mimc24 pinned channel splits table bench"
 plan_third="machine smoke overhead sanitize ncu overhead_pipeline kill"
@@ -140,35 +140,35 @@ step_smoke() { # [2] one small proof; nothing after it runs where that fails
 	note smoke verified "$(sed -n 's/.*"verified_partitions": \([0-9]*\).*/\1/p' "$out/smoke.json")"
 }
 
-step_exact_msm() { # [120] MSM of G1 and G2 at 1 to 2^TEST_LOG (LOG) against gnark-crypto, every profile of points and scalars
+step_exact_msm() { # [45] MSM of G1 and G2 at 1 to 2^TEST_LOG (LOG) against gnark-crypto, every profile of points and scalars
 	gotest exact_msm 240 -test.run 'MSM|FixedBase'
 }
 
-step_exact_ntt() { # [30] every NTT and INTT at 2^0 to 2^TEST_LOG against gnark-crypto, and the quotient
+step_exact_ntt() { # [20] every NTT and INTT at 2^0 to 2^TEST_LOG against gnark-crypto, and the quotient
 	gotest exact_ntt 120 -test.run 'NTT|Quotient'
 }
 
-step_exact_fields() { # [40] operations of fr, fp, fp2 on 1e6 values, of points, against gnark-crypto
+step_exact_fields() { # [20] operations of fr, fp, fp2 on 1e6 values, of points, against gnark-crypto
 	gotest exact_fields 120 -test.run 'Field(Fr|Fp|Fp2)$|Montgomery|Points'
 }
 
-step_exact_faults() { # [100] each operation of a proof made to fail, one by one
+step_exact_faults() { # [5] each operation of a proof made to fail, one by one
 	gotest exact_faults 240 -test.run 'Faults'
 }
 
-step_exact_rest() { # [40] the other tests of prover/device: proofs and keys byte-equal to the CPU's, memory, ring, losses, traces
+step_exact_rest() { # [15] the other tests of prover/device: proofs and keys byte-equal to the CPU's, memory, ring, losses, traces
 	gotest exact_rest 180 -test.skip 'MSM|FixedBase|NTT|Quotient|Field(Fr|Fp|Fp2)$|Montgomery|Points|Faults|Recorded'
 }
 
-step_exact_two() { # [30] proofs byte-equal to the CPU's on each of two devices
+step_exact_two() { # [10] proofs byte-equal to the CPU's on each of two devices
 	gotest exact_two 120 -test.run 'ProofBytes|TraceOfProof'
 }
 
-step_native() { # [60] the C++ tests that ask the C interface
+step_native() { # [15] the C++ tests that ask the C interface
 	native_test native 200 "$work/bin/highwater_native_device_test" -v
 }
 
-step_equal() { # [18] proofs of device and CPU, same seed, are the same bytes: label and mimc at 2^20
+step_equal() { # [35] proofs of device and CPU, same seed, are the same bytes: label and mimc at 2^20
 	for c in label mimc; do
 		local sums= circuit=$c
 		[ -z "${SMALL:-}" ] || circuit=mimc
@@ -197,7 +197,7 @@ step_mimc() { # [30] 10 partitions of the mimc circuit at 2^LOG
 	prove mimc-$log --circuit mimc --log-size "$log" --partitions "$partitions" --setup device --gpu-workers 2 --partition-workers $workers --b-g2 device
 }
 
-step_mimc24() { # [75] one partition of the mimc circuit at 2^24, kept
+step_mimc24() { # [80] one partition of the mimc circuit at 2^24, kept
 	prove mimc-24 --circuit mimc --log-size $big --partitions 1 --setup device --b-g2 device
 	rm -f "$HIGHWATER_CACHE_DIR"/*24*
 	keep mimc-24
@@ -224,7 +224,7 @@ step_splits() { # [32] label at 2^LOG, b_g2 on the CPU: inside the lock, and bes
 	done
 }
 
-step_pinned() { # [45] for diff, kept: mimc at 2^LOG from pageable, registered and pooled memory
+step_pinned() { # [32] for diff, kept: mimc at 2^LOG from pageable, registered and pooled memory
 	for p in pageable register pool; do
 		prove pinned-$p --circuit mimc --log-size "$log" --partitions "$partitions" --partition-workers $workers --gpu-workers 2 \
 			--b-g2 device --pinned $p --setup device
@@ -254,7 +254,7 @@ step_cpu() { # [35] one partition of mimc and label at 2^LOG on the CPUs, to com
 	done
 }
 
-step_overhead() { # [50] what recording costs a start, in one process: two contexts, turn by turn
+step_overhead() { # [42] what recording costs a start, in one process: two contexts, turn by turn
 	local pairs=(18:200 20:100 22:60)
 	[ -z "${SMALL:-}" ] || pairs=(6:10 8:10)
 	for p in "${pairs[@]}"; do
@@ -264,7 +264,7 @@ step_overhead() { # [50] what recording costs a start, in one process: two conte
 	done
 }
 
-step_overhead_pipeline() { # [130] what recording costs a whole run that the GPU bounds: mimc at 2^18, PAIRS (40) pairs, ABBA
+step_overhead_pipeline() { # [120] what recording costs a whole run that the GPU bounds: mimc at 2^18, PAIRS (40) pairs, ABBA
 	local runs=$out/overhead-pairs.tsv args=(--circuit mimc --log-size $low --partitions 60 --partition-workers 12 --gpu-workers 2
 		--b-g2 device --setup device) until=$((SECONDS + 115))
 	[ -z "${SMALL:-}" ] || args+=(--partitions 6)
@@ -286,7 +286,7 @@ step_overhead_pipeline() { # [130] what recording costs a whole run that the GPU
 	scripts/gpu/pairs.py --runs "$runs" | told
 }
 
-step_soak() { # [15] 1000 small proofs in one run: memory of host and device at the start and at the end, events dropped
+step_soak() { # [20] 1000 small proofs in one run: memory of host and device at the start and at the end, events dropped
 	local jobs=100
 	[ -z "${SMALL:-}" ] || jobs=10
 	prove soak --circuit mimc --log-size $least --jobs $jobs --partitions 10 --jobs-in-flight 2 --gpu-workers 2 --partition-workers 4 \
@@ -311,13 +311,13 @@ step_kill() { # [12] SIGKILL in the middle of a run, five times: every acknowled
 	done
 }
 
-step_sppark() { # [110] NTT and MSM through our interface and sppark's own entries on the same inputs, in turns: bars held or not
+step_sppark() { # [45] NTT and MSM through our interface and sppark's own entries on the same inputs, in turns: bars held or not
 	native_bench 200 --only ntt,msm --logs $sizes --repeats 7 --rounds 2 "${native_sppark[@]}" --json "$out/sppark.json" \
 		>"$out/sppark.txt" 2>"$out/sppark.err" || note sppark FAILED "$(tail -n 1 "$out/sppark.err")"
 	scripts/gpu/table.py --native "$out/sppark.json" | told
 }
 
-step_bench() { # [90] highwater bench on the device: NTT, MSM, upload by size; JSON, and the same as benchstat's text
+step_bench() { # [28] highwater bench on the device: NTT, MSM, upload by size; JSON, and the same as benchstat's text
 	"$hw" bench --json --backend device --what ntt,msm,upload --sizes $sizes --groups g1,g2 \
 		--profiles uniform,label,one-value "${sppark[@]}" --count 5 >"$out/bench.json" 2>"$out/bench.err" ||
 		{ note bench FAILED "$(tail -n 1 "$out/bench.err")"; return 0; }
@@ -327,7 +327,7 @@ step_bench() { # [90] highwater bench on the device: NTT, MSM, upload by size; J
 		>"$out/bench-prove.json" 2>"$out/bench-prove.err" || note bench FAILED "$(tail -n 1 "$out/bench-prove.err")"
 }
 
-step_sanitize() { # [240] compute-sanitizer's memcheck, racecheck, initcheck over every kernel at <= 2^14; which kernels ran
+step_sanitize() { # [170] compute-sanitizer's memcheck, racecheck, initcheck over every kernel at <= 2^14; which kernels ran
 	local tests=(sweep fr_op fp_and points_ fixed_base sums_ transforms prove_start_on) checker ncu
 	checker=$(tool compute-sanitizer) ncu=$(tool ncu)
 	export HW_TEST_SEPARATE=1 CUDA_MODULE_LOADING=LAZY # blocks with ends; only the kernels that run are instrumented
@@ -346,7 +346,7 @@ step_sanitize() { # [240] compute-sanitizer's memcheck, racecheck, initcheck ove
 	scripts/gpu/checkers.py coverage "$out/kernels.txt" "$out/kernels-run.csv" | told
 }
 
-step_ncu() { # [200] starts by kernel: shares of a whole one at 2^LOG by our own events, bounds by ncu
+step_ncu() { # [190] starts by kernel: shares of a whole one at 2^LOG by our own events, bounds by ncu
 	for scalars in dense label; do
 		start_bench "$log" $((16 << 30)) --scalars $scalars --repeats $starts --json "$out/start-$scalars.json" >"$out/start.log" 2>&1 ||
 			note ncu FAILED "$(tail -n 1 "$out/start.log")"
@@ -381,7 +381,7 @@ profile_start() {
 	[ ! -e "$csv" ] || gzip -f "$csv"
 }
 
-step_two() { # [45] mimc at 2^LOG on one device and on two, work spread over both; all CPUs
+step_two() { # [50] mimc at 2^LOG on one device and on two, work spread over both; all CPUs
 	taskset -cp "0-$(($(nproc --all) - 1))" $BASHPID >/dev/null
 	local n=28
 	[ -z "${SMALL:-}" ] || n=2
