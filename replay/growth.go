@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"highwater/internal/units"
 	"highwater/replay/pipeline"
@@ -15,23 +16,34 @@ const (
 	growthPartitions = 1 << 13 // in the longest run
 )
 
+// growthMatters is by how much a run twice as long may have a higher peak, by the upper bound, before
+// it is said.
+const growthMatters = 0.05
+
 // length is the peak of a run of some number of jobs, and when it is reached.
 type length struct {
 	jobs    int64
 	figures *figures
-	at      float64 // ns from the first submit, median
-	end     float64 // of the run, median
 	peak    spread
+	at      spread  // ns from the first submit to the peak: of the draws with the lowest, usual, highest peaks
+	end     float64 // of the run, median
 }
 
 // growth compares runs of more and of fewer jobs with the one asked about.
 func (a *answer) growth() (*Growth, error) {
 	jobs := a.models[0].Policy.Jobs
-	runs, err := a.lengths(jobs, 2*jobs)
+	runs, err := a.lengths(jobs)
 	if err != nil {
 		return nil, err
 	}
-	g := &Growth{Jobs: jobs}
+	g := &Growth{Jobs: jobs, MostJobs: jobs}
+	longer, err := a.lengths(2 * jobs)
+	if err != nil {
+		g.Text = fmt.Sprintf("whether the peak depends on the run's length is not known: simulate a run of %s: %v",
+			jobsText(2*jobs), err)
+		return g, nil
+	}
+	runs = append(runs, longer...)
 	g.rate(&runs[0], &runs[1])
 	limit := float64(a.question.MemoryLimit)
 	if limit > 0 {
@@ -57,12 +69,31 @@ func (a *answer) lengths(jobs ...int64) ([]length, error) {
 		if err != nil {
 			return nil, err
 		}
-		at, _ := f.of(func(i int) float64 { return f.stats[i].PeakLiveNS })
 		peak, _ := f.of(f.peak)
 		end, _ := f.of(f.makespan)
-		out = append(out, length{jobs: n, figures: f, at: at.median, end: end.median, peak: peak})
+		out = append(out, length{jobs: n, figures: f, at: f.peakTimes(&peak), end: end.median, peak: peak})
 	}
 	return out, nil
+}
+
+// peakTimes is when draws reach their peaks: those whose peaks are in the lowest tenth, all, and those
+// in the highest tenth.
+func (f *figures) peakTimes(peak *spread) spread {
+	of := func(low, high float64) float64 {
+		var at []float64
+		for i := range f.stats {
+			if p := f.peak(i); p >= low && p <= high {
+				at = append(at, f.stats[i].PeakLiveNS)
+			}
+		}
+		if len(at) == 0 {
+			return math.NaN()
+		}
+		slices.Sort(at)
+		return at[(len(at)-1)/2]
+	}
+	return spread{low: of(math.Inf(-1), peak.low80), median: of(math.Inf(-1), math.Inf(1)),
+		high: of(peak.high80, math.Inf(1))}
 }
 
 // rate is by how much the peak rises from a run to one twice as long.
@@ -76,6 +107,13 @@ func (g *Growth) rate(short, long *length) {
 	})
 	g.BytesPerS = max(0, (long.peak.median-short.peak.median)/seconds)
 	g.BytesPerSLow, g.BytesPerSHigh = max(0, s.low), max(0, s.high)
+	g.material = g.BytesPerSHigh*seconds > growthMatters*short.peak.median
+}
+
+// Matters says whether a longer run may have a peak that is higher by more than growthMatters, or may
+// pass the limit.
+func (g *Growth) Matters() bool {
+	return g.material || g.BytesPerSLow > 0 || g.TimeToLimitNS != nil || g.JobsToLimitLow != nil
 }
 
 // around adds shorter runs until the limit is not passed, or longer ones until it is.
@@ -103,10 +141,15 @@ func (a *answer) around(limit float64, jobs int64, runs []length) ([]length, err
 	return runs, nil
 }
 
-// rises says whether the last doubling still raised the peak by more than a hundredth.
+// rises says whether the last doubling still raised the peak or its upper bound by more than a
+// hundredth.
 func rises(runs []length) bool {
 	n := len(runs)
-	return n < 2 || runs[n-1].peak.median > 1.01*runs[n-2].peak.median
+	if n < 2 {
+		return true
+	}
+	before, after := &runs[n-2].peak, &runs[n-1].peak
+	return after.median > 1.01*before.median || after.high > 1.01*before.high
 }
 
 // reach finds where the runs' peaks pass the limit. The upper bound passes it first.
@@ -128,7 +171,7 @@ func passes(runs []length, limit float64, of func(*spread) float64) (jobs, at *i
 		if next > limit {
 			share := (limit - peak) / (next - peak)
 			n := int64(math.Ceil(share*float64(run.jobs-below.jobs))) + below.jobs
-			return &n, rounded(below.at + share*(run.at-below.at))
+			return &n, rounded(of(&below.at) + share*(of(&run.at)-of(&below.at)))
 		}
 		below, peak = *run, next
 	}
@@ -137,18 +180,18 @@ func passes(runs []length, limit float64, of func(*spread) float64) (jobs, at *i
 
 // say puts growth into a sentence.
 func (g *Growth) say(limit int64) string {
+	minute := func(bytesPerS float64) string { return units.Bytes(int64(60 * bytesPerS)) }
 	text := "the peak does not depend on the run's length"
-	if g.BytesPerS > 0 && g.BytesPerSLow > 0 {
-		text = fmt.Sprintf("the peak depends on the run's length: it grows by %s a minute of run "+
-			"(%s to %s)", units.Bytes(int64(60*g.BytesPerS)), units.Bytes(int64(60*g.BytesPerSLow)),
-			units.Bytes(int64(60*g.BytesPerSHigh)))
-	} else if g.BytesPerSHigh > 0 {
-		word := "hardly depends"
-		if g.TimeToLimitNS != nil {
-			word = "may depend"
-		}
-		text = fmt.Sprintf("the peak %s on the run's length: it grows by 0 to %s a minute of run", word,
-			units.Bytes(int64(60*g.BytesPerSHigh)))
+	switch {
+	case g.BytesPerS > 0 && g.BytesPerSLow > 0:
+		text = fmt.Sprintf("the peak depends on the run's length: it grows by %s a minute of run (%s to %s)",
+			minute(g.BytesPerS), minute(g.BytesPerSLow), minute(g.BytesPerSHigh))
+	case g.BytesPerSHigh > 0 && g.Matters():
+		text = fmt.Sprintf("the peak may depend on the run's length: it grows by %s a minute of run (0 to %s)",
+			minute(g.BytesPerS), minute(g.BytesPerSHigh))
+	case g.BytesPerSHigh > 0:
+		text = fmt.Sprintf("the peak hardly depends on the run's length: it grows by 0 to %s a minute of run",
+			minute(g.BytesPerSHigh))
 	}
 	if limit > 0 {
 		text += "; " + g.sayLimit(units.Bytes(limit))
@@ -160,8 +203,12 @@ func (g *Growth) say(limit int64) string {
 // or none.
 func (g *Growth) sayLimit(limit string) string {
 	if g.JobsToLimit == nil {
-		return fmt.Sprintf("no run that was tried, of up to %s, passes the limit of %s in the median",
+		text := fmt.Sprintf("no run that was tried, of up to %s, passes the limit of %s in the median",
 			jobsText(g.MostJobs), limit)
+		if g.JobsToLimitLow != nil {
+			text += fmt.Sprintf(", one of about %s may", jobsText(*g.JobsToLimitLow))
+		}
+		return text
 	}
 	at, n := units.Nanos(*g.TimeToLimitNS), *g.JobsToLimit
 	if n > g.Jobs {

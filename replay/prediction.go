@@ -120,6 +120,8 @@ type Growth struct {
 	TimeToLimitNSHigh *int64 `json:"time_to_limit_ns_high"`
 	// all of this in a sentence
 	Text string `json:"text"`
+
+	material bool // see Matters
 }
 
 // Law names the laws that the prediction rests on and how well they explain the recording.

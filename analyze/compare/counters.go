@@ -82,7 +82,7 @@ func (o *counterObserver) finish(r *Run, jobSource string) {
 		if kind != sourceProcess && kind != "" {
 			subject = k.source + " " + k.metric
 		}
-		if k.metric == probe.Pace && x.count >= minPaces && x.sum > 0 && !math.IsInf(x.sum, 0) {
+		if k.metric == probe.Pace && k.source == jobSource && x.count >= minPaces && x.sum > 0 && !math.IsInf(x.sum, 0) {
 			r.paceNS = x.sum / float64(x.count)
 		}
 		switch {

@@ -155,6 +155,7 @@ void lane::end_kernel(rt::stream* on) {
     if (kernels_.empty()) return;
     open kernel = kernels_.back();
     kernels_.pop_back();
+    busy(on); // launches may follow a copy within the span
     add_mark(HW_EVENT_KERNEL_END, kernel, on, 0, operation());
     rt::check_launch();
 }

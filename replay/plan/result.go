@@ -252,7 +252,7 @@ func (r *Result) explain() {
 		r.Name(*r.Recommended), bytesText(row.PeakBytes), units.Bytes(r.LimitBytes),
 		rangeText(row.PeakBytesLow, row.PeakBytesHigh), units.Bytes(r.LimitBytes-*row.PeakBytes),
 		nanosText(row.ProofIntervalNS))
-	if g := row.Growth; g != nil && g.Text != "" && (g.BytesPerSLow > 0 || g.TimeToLimitNS != nil) {
+	if g := row.Growth; g != nil && g.Text != "" && g.Matters() {
 		r.Answer += " With it " + strings.TrimSuffix(g.Text, ".") +
 			": say with --jobs or --duration how long you mean to run."
 	}
