@@ -25,7 +25,7 @@ type length struct {
 	jobs    int64
 	figures *figures
 	peak    spread
-	at      spread  // ns from the first submit to the peak: of the draws with the lowest, usual, highest peaks
+	at      spread  // ns to the peak: of the draws with the lowest, usual, highest peaks
 	end     float64 // of the run, median
 }
 

@@ -2,9 +2,8 @@
 //
 //  1. |s_i| <= r/2 are counted by length: that fixes window bits, path and scratch (plan.hpp).
 //  2. Their digits that are not zero are listed as (bucket, point | sign) and sorted by bucket.
-//  3. Buckets are summed: by rounds of batch-affine additions of neighbours (affine.cuh), or in
-//  XYZZ
-//     form by slices (xyzz.cuh). Neither cares how digits spread over buckets.
+//  3. Buckets are summed: by rounds of batch-affine additions of neighbours (affine.cuh), or by
+//     slices in XYZZ form (xyzz.cuh). Neither cares how digits spread over buckets.
 //  4. Buckets are reduced to c sums a window, on the whole card (reduce.cuh).
 //  5. The host combines those (combine.hpp).
 //

@@ -22,9 +22,9 @@ func vectorSizes(constraints, wires int) [4]int64 {
 	return [4]int64{n, n, n, int64(wires) * scalarBytes}
 }
 
-// slot is what a staged partition takes of the pool: sizes of a, b, c, w at their largest. The pool has
-// room for a slot a worker and no more, so its holes must stay slots: every partition takes the same
-// four sizes, all at once, and gives them back at once.
+// slot is what a staged partition takes of the pool: sizes of a, b, c, w at their largest. The pool
+// has room for a slot a worker and no more, so its holes must stay slots: every partition takes the
+// same four sizes, all at once, and gives them back at once.
 type slot struct {
 	sizes [4]int64
 	lock  *sync.Mutex

@@ -17,7 +17,8 @@ import (
 // page too short for w.)
 func TestPoolHoldsASlotAWorker(t *testing.T) {
 	const workers, rounds = 8, 5000
-	s := slot{sizes: [4]int64{8 * poolPage, 8 * poolPage, 8 * poolPage, 9 * poolPage}, lock: new(sync.Mutex)}
+	s := slot{lock: new(sync.Mutex)}
+	s.sizes = [4]int64{8 * poolPage, 8 * poolPage, 8 * poolPage, 9 * poolPage}
 	p := &proving{context: newContext(t, Config{PoolBytes: workers * s.bytes()}), slot: s}
 	errs := make([]error, workers)
 	var wait sync.WaitGroup

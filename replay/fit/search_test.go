@@ -62,12 +62,7 @@ func oneCoreEach(d *trace.Data) {
 		end = max(end, s.EndNS)
 	}
 	for at := int64(0); at <= end; at += 250e6 {
-		used := 0.0
-		for _, s := range d.Spans {
-			if s.Kind == trace.KindStage {
-				used += float64(max(0, min(at, s.EndNS)-s.BeginNS)) / 1e9
-			}
-		}
+		used := cpuUsed(d, at, func(string) float64 { return 1 })
 		d.Samples = append(d.Samples, trace.Sample{
 			TimeNS: at, Source: "simulator", Metric: "process.cpu.time.user", Value: used,
 		})

@@ -64,6 +64,16 @@ func TestTracesOfOtherWorkAreNotFittedTogether(t *testing.T) {
 	}
 }
 
+// cpuUsed is the program's CPU time until at, in seconds, if stages that run alone use so many cores.
+func cpuUsed(d *trace.Data, at int64, cores func(stage string) float64) (used float64) {
+	for _, s := range d.Spans {
+		if s.Kind == trace.KindStage {
+			used += cores(s.Stage) * float64(max(0, min(at, s.EndNS)-s.BeginNS)) / 1e9
+		}
+	}
+	return used
+}
+
 // cpuSamples adds the counters of CPU time that the prover samples, twice a second: the program's
 // as its stages used cores, which run alone here, and the machine's with what others used beside it.
 func cpuSamples(d *trace.Data, parallelism map[string]float64, others float64) {
@@ -72,12 +82,7 @@ func cpuSamples(d *trace.Data, parallelism map[string]float64, others float64) {
 		end = max(end, s.EndNS)
 	}
 	for at := int64(0); at <= end; at += 250e6 {
-		used := 0.0
-		for _, s := range d.Spans {
-			if s.Kind == trace.KindStage {
-				used += parallelism[s.Stage] * float64(max(0, min(at, s.EndNS)-s.BeginNS)) / 1e9
-			}
-		}
+		used := cpuUsed(d, at, func(stage string) float64 { return parallelism[stage] })
 		seconds := float64(at) / 1e9
 		for _, c := range []struct {
 			metric string
