@@ -38,7 +38,10 @@ func (a *answer) growth() (*Growth, error) {
 	}
 	g := &Growth{Jobs: jobs, MostJobs: jobs}
 	longer, err := a.lengths(2 * jobs)
-	if err != nil {
+	if a.ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil { // the run asked about has its answer
 		g.Text = fmt.Sprintf("whether the peak depends on the run's length is not known: simulate a run of %s: %v",
 			jobsText(2*jobs), err)
 		return g, nil

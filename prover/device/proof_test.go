@@ -198,6 +198,7 @@ func arenaFor(logSize int) int64 { return int64(max(256<<20, 4096<<logSize)) }
 // so, holds nothing, and the next one is right. On the twin every ninth one, of 100 or more; on a
 // device each, several side by side.
 func TestFaults(t *testing.T) {
+	library(t) // here, so that without one the whole test is skipped, and not found to have done nothing
 	r := newRig(t, "mimc", 10)
 	want := r.mustProve(t, r.cpu, 0, 0)
 	workers, step := 1, int64(9)
